@@ -1,0 +1,1 @@
+"""Read a source and know whether that was all of it."""

@@ -1,0 +1,1 @@
+"""Unabridged for LangChain and LangGraph."""

@@ -1,0 +1,1 @@
+"""Unabridged for LlamaIndex."""
