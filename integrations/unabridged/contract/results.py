@@ -1,0 +1,345 @@
+"""The four results of a read, as one closed union (`CONTRACT.md` 1 and 2).
+
+A contradictory combination cannot be built: derived fields are computed, and checked where they are given.
+A result has no length, is not iterable, and its truth says nothing; a caller says which question it asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, assert_never
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ModelWrapValidatorHandler,
+    PrivateAttr,
+    SkipValidation,
+    ValidationError,
+    model_validator,
+)
+
+from .codes import TRUNCATING, Consistency, Decision, Status
+from .continuation import NONE, READS_AGAIN, Continuation
+from .errors import ContractViolation, NotComplete, printable_name
+from .ids import id_key
+from .parts import ItemCut, Notice, Proof, ReadHeader, Reason, Scope, SourceOutcome, Total
+
+CONTRACT: Literal["unabridged/1"] = "unabridged/1"
+Items = Annotated[list[Any], SkipValidation()]
+Route = Annotated[Continuation, Field(discriminator="kind")]
+_SHORT_CUTS = frozenset({"no_access", "source_failed", "abridged"})
+
+
+class Result(BaseModel):
+    """What the four results share. Not built itself: use one of the four, or `build_result`."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
+    _resume: Any = PrivateAttr(None)
+    _ids: Any = PrivateAttr(None)
+
+    contract: Literal["unabridged/1"] = CONTRACT
+    status: Status
+    complete: bool
+    truncated: bool = False
+    finding_count: int | None
+    returned: int = Field(default=0, ge=0)
+    checked: int | None = Field(default=None, ge=0)
+    total: Total = Total()
+    incomplete_reasons: tuple[Reason, ...] = ()
+    continuation: Route = NONE
+    scope: Scope
+    consistency: Consistency
+    proof: Proof = Proof()
+    sources: tuple[SourceOutcome, ...] = ()
+    item_cuts: tuple[ItemCut, ...] = ()
+    warnings: tuple[Notice, ...] = ()
+    read: ReadHeader
+    items: Items | None
+
+    __iter__: ClassVar[None] = None  # type: ignore[assignment]
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _refuse_contradictions(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        if isinstance(data, cls):
+            return data
+        if not isinstance(data, Mapping):
+            raise ContractViolation(rule="result_is_an_object")
+        try:
+            result = handler(_with_derived(data, whole=cls.__name__ == "Complete"))
+        except ValidationError as error:
+            first = error.errors(include_input=False, include_url=False, include_context=False)[0]
+            where = ".".join(printable_name(p) if isinstance(p, str) else str(p) for p in first["loc"])
+            raise ContractViolation(rule=f"{cls.__name__.lower()}_{first['type']}", field=where) from None
+        result._check()
+        return result
+
+    def _check(self) -> None:
+        count = 0 if self.items is None else len(self.items)
+        reasons = self.incomplete_reasons
+        if self.returned != count:
+            raise ContractViolation(rule="returned_counts_the_items", field="returned")
+        if self.truncated != any(r.code in TRUNCATING for r in reasons):
+            raise ContractViolation(rule="truncated_follows_from_the_reasons", field="truncated")
+        if self.status == "complete":
+            self._check_complete(count)
+        else:
+            self._check_incomplete({r.code for r in reasons})
+        if self.item_cuts and not reasons and any(c.why in _SHORT_CUTS for c in self.item_cuts):
+            raise ContractViolation(rule="a_cut_item_is_a_reason", field="item_cuts")
+
+    def _check_complete(self, count: int) -> None:
+        if self.incomplete_reasons:
+            raise ContractViolation(rule="complete_has_no_reasons", field="incomplete_reasons")
+        if self.finding_count != count:
+            raise ContractViolation(rule="finding_count_counts_the_items", field="finding_count")
+        if self.scope.intent == "sample":
+            raise ContractViolation(rule="a_sample_is_never_complete", field="scope.intent")
+        if any(s.status != "complete" for s in self.sources):
+            raise ContractViolation(rule="complete_when_every_source_is", field="sources")
+
+    def _check_incomplete(self, codes: set[str]) -> None:
+        if not codes:
+            raise ContractViolation(rule=f"{self.status}_has_a_reason", field="incomplete_reasons")
+        if self.status == "partial" and codes == {"COVERAGE_UNKNOWN"}:
+            raise ContractViolation(rule="partial_has_a_known_reason", field="incomplete_reasons")
+        if self.status == "unknown" and codes != {"COVERAGE_UNKNOWN"}:
+            raise ContractViolation(rule="unknown_has_only_coverage_unknown", field="incomplete_reasons")
+        if self.proof.level != "none":
+            raise ContractViolation(rule="proof_only_when_complete", field="proof.level")
+
+    if not TYPE_CHECKING:
+
+        @classmethod
+        def model_construct(cls, _fields_set: set[str] | None = None, **values: Any) -> Self:
+            """Builds the result with its checks: there is no way around them."""
+            return cls(**values)
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """Copies the result; a copy with changes is checked like a new one."""
+        if not update:
+            return super().model_copy(deep=deep)
+        copy = type(self)(**{**self.__dict__, **update})
+        copy._resume, copy._ids = self._resume, self._ids
+        return copy
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Result) and self.to_wire() == other.to_wire()
+
+    def __hash__(self) -> int:
+        return hash(self.read.id)
+
+    def __getstate__(self) -> dict[Any, Any]:
+        state = dict(super().__getstate__())
+        state["__pydantic_private__"] = {"_resume": None, "_ids": None}
+        return state
+
+    def __repr__(self) -> str:
+        from .render import text_line
+
+        return f"<{type(self).__name__} {text_line(self)}>"
+
+    __str__ = __repr__
+
+    def __rich_repr__(self) -> Iterable[Any]:
+        yield "status", self.status
+        yield "codes", list(self.codes)
+
+    def _repr_html_(self) -> str:
+        from .render import html
+
+        return html(self)
+
+    @property
+    def reasons(self) -> tuple[Reason, ...]:
+        """Why the read is not complete; empty exactly when it is."""
+        return self.incomplete_reasons
+
+    @property
+    def codes(self) -> tuple[str, ...]:
+        """The reason codes, each once, in order."""
+        return tuple(dict.fromkeys(r.code for r in self.incomplete_reasons))
+
+    @property
+    def ids(self) -> tuple[Any, ...]:
+        """The ids of the items, as the reader took them, else each item's `id`. Empty when there are none."""
+        if self._ids is not None:
+            return tuple(self._ids)
+        return tuple(i["id"] for i in self.items or () if isinstance(i, Mapping) and "id" in i)
+
+    def to_wire(self) -> dict[str, Any]:
+        """Returns the wire form `unabridged/1`, keys in their order. `items` is not copied."""
+        from .wire import to_wire
+
+        return to_wire(self)
+
+    def short(self, *, max_bytes: int = 16_384) -> dict[str, Any]:
+        """Returns the short form that models see, in whole records within `max_bytes` of JSON."""
+        from .short import short_form
+
+        return short_form(self, max_bytes=max_bytes).document
+
+    def proves_absence(self) -> bool:
+        """Tells whether what is not in `items` does not exist in the scope that was read."""
+        return self.status == "complete"
+
+    def require_complete(self) -> list[Any]:
+        """Returns the items of a complete read.
+
+        Raises:
+            NotComplete: the read is anything else.
+        """
+        if self.status != "complete" or self.items is None:
+            raise NotComplete(status=self.status, codes=self.codes)
+        return self.items
+
+    def findings(self, predicate: Callable[[Any], bool], *, name: str | None = None) -> ReadResult:
+        """Returns the records that meet `predicate` as a result of its own, with this read's status and reasons.
+
+        `checked` says how many records were looked at; `finding_count` is null unless the read is complete.
+        """
+        from .derive import findings
+
+        return findings(self, predicate, name=name)  # type: ignore[arg-type]
+
+
+class Complete(Result):
+    """The whole requested scope was read, and the source's own end rule proved it."""
+
+    status: Literal["complete"] = "complete"
+    complete: Literal[True] = True
+    truncated: Literal[False] = False
+    finding_count: int = 0
+    items: Items
+
+
+class Partial(Result):
+    """Validated items, and at least one known reason why the scope is not covered."""
+
+    status: Literal["partial"] = "partial"
+    complete: Literal[False] = False
+    finding_count: None = None
+    items: Items
+
+
+class Unknown(Result):
+    """Validated items, and the source says nothing about its end."""
+
+    status: Literal["unknown"] = "unknown"
+    complete: Literal[False] = False
+    truncated: Literal[False] = False
+    finding_count: None = None
+    items: Items
+
+
+class Unavailable(Result):
+    """No validated content at all; `items` is null, never `[]`."""
+
+    status: Literal["unavailable"] = "unavailable"
+    complete: Literal[False] = False
+    finding_count: None = None
+    consistency: Consistency = "not_established"
+    items: None = None
+
+
+ReadResult = Complete | Partial | Unknown | Unavailable
+
+
+def _with_derived(data: Mapping[str, Any], *, whole: bool) -> dict[str, Any]:
+    """Fills what follows from the rest: the counts, `truncated`, and the consistency of what was not read."""
+    filled = dict(data)
+    items = filled.get("items")
+    if items is not None and type(items) is not list:
+        raise ContractViolation(rule="items_is_a_list_or_null", field="items")
+    count = 0 if items is None else len(items)
+    if filled.get("returned") is None:
+        filled["returned"] = count
+    if filled.get("truncated") is None:
+        reasons = filled.get("incomplete_reasons") or ()
+        filled["truncated"] = any(_code(r) in TRUNCATING for r in reasons)
+    if "finding_count" not in filled:
+        filled["finding_count"] = count if whole else None
+    if "consistency" not in filled:
+        lost = any(_code(r) == "CONSISTENCY_LOST" for r in filled.get("incomplete_reasons") or ())
+        filled["consistency"] = "not_established" if lost or items is None else "interval"
+    return filled
+
+
+def _code(reason: Any) -> Any:
+    return reason.get("code") if isinstance(reason, Mapping) else getattr(reason, "code", None)
+
+
+def status_for(items: Sequence[Any] | None, codes: Iterable[str]) -> Status:
+    """Returns the status that items and reason codes imply: the one place where it is decided."""
+    seen = set(codes)
+    if items is None:
+        return "unavailable"
+    if not seen:
+        return "complete"
+    return "unknown" if seen == {"COVERAGE_UNKNOWN"} else "partial"
+
+
+def build_result(
+    *, items: list[Any] | None, reasons: Iterable[Reason] = (), scope: Scope, read: ReadHeader, **parts: Any
+) -> ReadResult:
+    """Returns the result that the items and the reasons imply.
+
+    Args:
+        items: the records, kept by reference; `None` when nothing could be validated.
+        reasons: why the scope is not covered. Duplicates (same code, detail, source) are dropped.
+        scope: what was asked.
+        read: the header of the read.
+        **parts: any further field of a result, such as `continuation` or `proof`. A proof is dropped to level
+            `none` unless the result is complete.
+
+    Raises:
+        ContractViolation: the parts contradict each other.
+    """
+    unique = tuple({(r.code, r.detail, r.source): r for r in reversed(list(reasons))}.values())[::-1] if reasons else ()
+    status = status_for(items, (r.code for r in unique))
+    proof = parts.get("proof")
+    if status != "complete" and isinstance(proof, Proof) and proof.level != "none":
+        parts["proof"] = Proof(level="none", count=proof.count, basis=proof.basis)
+    fields = {"incomplete_reasons": unique, "scope": scope, "read": read, "items": items, **parts}
+    match status:
+        case "complete":
+            return Complete(**fields)
+        case "partial":
+            return Partial(**fields)
+        case "unknown":
+            return Unknown(**fields)
+        case "unavailable":
+            return Unavailable(**fields)
+        case _:
+            assert_never(status)
+
+
+def with_resume(result: ReadResult, resume: object) -> ReadResult:
+    """Attaches the reader's own state for going on; it is never serialised, pickled, compared or printed."""
+    result._resume = resume
+    return result
+
+
+def resume_of(result: ReadResult) -> Any:
+    """Returns what `with_resume` attached, or nothing."""
+    return result._resume
+
+
+def with_ids(result: ReadResult, ids: Sequence[Any]) -> ReadResult:
+    """Attaches the ids as the reader took them (its id need not be a field named `id`)."""
+    result._ids = ids
+    return result
+
+
+def decision(result: ReadResult) -> Decision:
+    """Returns what an agent should do after a read (`CONTRACT.md` 4)."""
+    if result.status == "complete":
+        return "proceed"
+    return "continue_search" if result.continuation.kind in READS_AGAIN else "refuse_or_request_review"
+
+
+def id_set(result: ReadResult) -> frozenset[Any]:
+    """Returns the keys of the ids of a result, comparable as JSON values."""
+    return frozenset(map(id_key, result.ids))

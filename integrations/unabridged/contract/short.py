@@ -1,0 +1,142 @@
+"""The short form: what a model sees of a result (`DESIGN.md`, What the model sees).
+
+Nulls are left out and the deciding keys come first. Records are left out whole, never cut in the middle; a single
+record over the budget is cut in marked fields. No `native` value and no text of a source stands outside `items`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from .codes import Status, reason_message, warning_message
+from .ids import is_token, safe_id
+from .results import Result
+
+MARK: Final = "<cut>"
+"""Stands at the end of a field that was cut to fit the budget."""
+
+_NOTES: Final[dict[tuple[Status, bool], str]] = {
+    ("complete", True): "Nothing matches: the whole scope was read and it is empty.",
+    ("partial", True): "No record was seen, but the scope was not read to its end: this proves no absence.",
+    ("unknown", True): "No record came back and the source does not say whether that is all: this proves no absence.",
+    ("unavailable", True): "Nothing was read: the source did not answer. This says nothing about what exists.",
+    ("complete", False): "These are all the records of the scope.",
+    ("partial", False): "These are some of the records; more may exist.",
+    ("unknown", False): "The source does not say whether these are all the records; more may exist.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ShortForm:
+    """A short form and how much of the result it shows.
+
+    `shown` counts whole records from the first; `cut_fields` names the fields of a single oversized record.
+    """
+
+    document: dict[str, Any]
+    shown: int
+    cut_fields: tuple[str, ...] = ()
+
+
+def short_form(result: Result, *, max_bytes: int = 16_384, fields: Sequence[str] | None = None) -> ShortForm:
+    """Returns the short form of a result within `max_bytes` of compact UTF-8 JSON.
+
+    Args:
+        result: the result.
+        max_bytes: the budget. The header is never cut: a budget below it shows no records.
+        fields: the allow-list of record fields that may be seen; all when not given.
+    """
+    head = header(result)
+    if result.items is None:
+        return ShortForm(head, 0)
+    room = max_bytes - _size(head) - len(',"items":[]')
+    shown: list[Any] = []
+    for record in result.items:
+        visible = _allowed(record, fields)
+        room -= _size(visible) + 1
+        if room < 0:
+            break
+        shown.append(visible)
+    if shown or not result.items:
+        return ShortForm({**head, "items": shown}, len(shown))
+    record = _allowed(result.items[0], fields)
+    cut, names = cut_record(record, room + _size(record) + 1)
+    if not names:
+        return ShortForm({**head, "items": []}, 0)
+    return ShortForm({**head, "items": [cut]}, 1, names)
+
+
+def header(result: Result) -> dict[str, Any]:
+    """Returns the short form without its items: the deciding keys, then scope and warnings."""
+    empty = not result.items
+    document: dict[str, Any] = {"status": result.status, "complete": result.complete}
+    if result.items is not None:
+        document["returned"] = result.returned
+    if result.checked is not None and result.status == "complete":
+        document["checked"] = result.checked
+    if result.total.value is not None:
+        document["total"] = {"value": result.total.value, "kind": result.total.kind}
+    document["note"] = _NOTES[result.status, empty]
+    if result.incomplete_reasons:
+        document["reasons"] = [
+            {"code": r.code, "message": reason_message(r.code, r.detail, r.limit)} for r in result.incomplete_reasons
+        ]
+    if result.continuation.kind != "none":
+        document["continuation"] = result.continuation.to_wire()
+    document["scope"] = _scope(result)
+    dead = [n for n, s in zip(_names(result), result.sources, strict=True) if s.status != "complete"]
+    if dead and len(result.sources) > 1:
+        document["sources_not_complete"] = dead
+    if result.item_cuts:
+        document["item_cuts"] = [
+            {"item": safe_id(c.item, n), "field": c.field, "why": c.why} for n, c in enumerate(result.item_cuts, 1)
+        ][:20]
+    if result.warnings:
+        document["warnings"] = [{"code": w.code, "message": warning_message(w.code)} for w in result.warnings]
+    return document
+
+
+def _names(result: Result) -> list[str]:
+    return [s.name if is_token(s.name) else f"source-{n}" for n, s in enumerate(result.sources, 1)]
+
+
+def _scope(result: Result) -> dict[str, Any]:
+    scope = {k: v for k, v in result.scope.to_wire().items() if v not in (None, [], {})}
+    return scope if result.scope.filters else {k: v for k, v in scope.items() if k != "filters"}
+
+
+def _allowed(record: Any, fields: Sequence[str] | None) -> Any:
+    if fields is None or not isinstance(record, Mapping):
+        return record if fields is None or isinstance(record, str | int | float) else {}
+    return {name: record[name] for name in fields if name in record}
+
+
+def _size(value: Any) -> int:
+    return len(json.dumps(value, separators=(",", ":"), ensure_ascii=False, default=str).encode())
+
+
+def cut_record(record: Any, room: int) -> tuple[Any, tuple[str, ...]]:
+    """Returns a record with its largest fields cut, each ending in a mark, so that it fits; and their names.
+
+    A record that does not fit even so, or that is not an object, comes back with no names: it cannot be shown.
+    """
+    if not isinstance(record, Mapping):
+        return record, ()
+    cut: dict[str, Any] = dict(record)
+    names: list[str] = []
+    for name in sorted(record, key=lambda n: _size(record[n]), reverse=True):
+        over = _size(cut) - room
+        if over <= 0:
+            break
+        value = record[name]
+        if isinstance(value, str):
+            cut[name] = (
+                value.encode()[: max(0, len(value.encode()) - over - len(MARK) - 2)].decode(errors="ignore") + MARK
+            )
+        else:
+            cut[name] = MARK
+        names.append(str(name))
+    return (cut, tuple(names)) if _size(cut) <= room else (record, ())
