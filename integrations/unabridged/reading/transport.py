@@ -1,0 +1,125 @@
+"""What a reader asks of the outside: to send one request, to know the time, and to wait.
+
+Everything that touches a network or a clock stands behind these protocols, so that a read can be driven by a script
+and a virtual clock as well as by a real client. A transport never raises for what a source did: it returns a `Fault`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import Literal, Protocol, runtime_checkable
+from urllib.parse import parse_qsl, quote_plus, urlsplit, urlunsplit
+
+FaultKind = Literal["timeout", "disconnect", "dns", "short_body", "deadline", "too_large", "undecodable"]
+
+
+@dataclass(frozen=True)
+class Request:
+    """One request. `url` may carry a query of its own; `query` is added to it, and replaces keys of the same name."""
+
+    method: Literal["GET", "POST"]
+    url: str
+    query: tuple[tuple[str, str], ...] = ()
+    headers: tuple[tuple[str, str], ...] = ()
+    body: bytes | None = None
+    source: str | None = None
+    """The source of a fan-out that is being read; `None` in a plain read."""
+    credentials: bool = True
+    """Whether the client's own headers and authentication may go along; false towards another origin."""
+    timeout_s: float | None = field(default=None, compare=False)
+
+    @cached_property
+    def full_url(self) -> str:
+        """The address as it goes out, every query parameter included. A URL without `query` is left as it is."""
+        if not self.query:
+            return self.url
+        scheme, netloc, path, query, _ = urlsplit(self.url)
+        mine = {name for name, _ in self.query}
+        if query and any(name in mine for name, _ in parse_qsl(query, keep_blank_values=True)):
+            kept = [(n, v) for n, v in parse_qsl(query, keep_blank_values=True) if n not in mine]
+            query = "&".join(f"{quote_plus(n)}={quote_plus(v)}" for n, v in kept)
+        added = "&".join(f"{quote_plus(n)}={quote_plus(v)}" for n, v in self.query)
+        return urlunsplit((scheme, netloc, path, f"{query}&{added}" if query else added, ""))
+
+    @property
+    def pairs(self) -> tuple[tuple[str, str], ...]:
+        """Every query parameter in effect, decoded, in order."""
+        return tuple(parse_qsl(urlsplit(self.full_url).query, keep_blank_values=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """One response, read to its end and decoded from its content coding."""
+
+    status: int
+    headers: tuple[tuple[str, str], ...] = ()
+    body: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A request that brought no whole response.
+
+    `deadline` is our own time limit in the middle of a response, `too_large` our own limit of bytes a page;
+    `undecodable` a content coding that was not asked for or is broken.
+    """
+
+    kind: FaultKind
+    body: bytes = b""
+    status: int | None = None
+
+
+class Transport(Protocol):
+    """Sends one request and waits for the whole response."""
+
+    def send(self, request: Request, *, timeout_s: float | None) -> Response | Fault:
+        """Returns the response, or what went wrong; `timeout_s` bounds the whole exchange in seconds."""
+
+
+class AsyncTransport(Protocol):
+    """As `Transport`, for an event loop."""
+
+    async def send(self, request: Request, *, timeout_s: float | None) -> Response | Fault:
+        """Returns the response, or what went wrong; `timeout_s` bounds the whole exchange in seconds."""
+
+
+@runtime_checkable
+class Clock(Protocol):
+    """The time, and waiting for it."""
+
+    def now(self) -> datetime:
+        """Returns the wall-clock time in UTC."""
+
+    def monotonic(self) -> float:
+        """Returns seconds from an arbitrary origin; never goes back."""
+
+    def sleep(self, seconds: float) -> None:
+        """Waits."""
+
+    async def asleep(self, seconds: float) -> None:
+        """Waits without blocking the event loop."""
+
+
+@dataclass(frozen=True, slots=True)
+class SystemClock:
+    """The clock of the machine."""
+
+    def now(self) -> datetime:
+        """Returns the wall-clock time in UTC."""
+        return datetime.now(UTC)
+
+    def monotonic(self) -> float:
+        """Returns seconds from an arbitrary origin."""
+        return time.monotonic()
+
+    def sleep(self, seconds: float) -> None:
+        """Waits."""
+        time.sleep(seconds)
+
+    async def asleep(self, seconds: float) -> None:
+        """Waits without blocking the event loop."""
+        await asyncio.sleep(seconds)
