@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .continuation import ReadMore
-from .ids import new_read_id
-from .parts import Proof, Reason
+from .ids import new_read_id, safe_id
+from .parts import ItemCut, Proof, Reason
 from .results import Partial, ReadResult, build_result, with_ids
 
 
@@ -42,17 +42,26 @@ def findings(read: ReadResult, predicate: Callable[[Any], bool], *, name: str | 
     return result
 
 
-def presented(read: ReadResult, shown: int, *, handle: str | None = None) -> ReadResult:
+def presented(read: ReadResult, shown: int, *, handle: str | None = None, cut_fields: Sequence[str] = ()) -> ReadResult:
     """Returns the first `shown` records of a read as an envelope of its own, incomplete by `PRESENTATION_LIMIT`.
 
     A read that fits comes back as it is. The ledger keeps the status before presentation.
+
+    Args:
+        read: the read, as it was before it was shown.
+        shown: how many of its records are shown, from the first.
+        handle: resolves to the records that are not shown.
+        cut_fields: the fields of the first record that are cut where they are shown.
     """
-    if read.items is None or shown >= len(read.items):
+    if read.items is None or (shown >= len(read.items) and not cut_fields):
         return read
+    shown = max(0, shown)
     reason = Reason(code="PRESENTATION_LIMIT", limit=shown, layer="presentation", source=None)
+    kept = tuple(r for r in read.reasons if r.code != "PRESENTATION_LIMIT")
+    first = safe_id(next(iter(read.ids), None), 1)
     result = Partial(
         items=read.items[:shown],
-        incomplete_reasons=(*read.reasons, reason),
+        incomplete_reasons=(*kept, reason),
         continuation=ReadMore(handle=handle),
         scope=read.scope,
         read=read.read,
@@ -60,7 +69,7 @@ def presented(read: ReadResult, shown: int, *, handle: str | None = None) -> Rea
         consistency=read.consistency,
         proof=Proof(level="none", count=read.proof.count, basis=read.proof.basis),
         sources=read.sources,
-        item_cuts=read.item_cuts,
+        item_cuts=(*read.item_cuts, *(ItemCut(item=first, field=name, why="abridged") for name in cut_fields)),
         warnings=read.warnings,
         checked=read.checked,
     )

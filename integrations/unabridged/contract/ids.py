@@ -59,6 +59,11 @@ def safe_value(value: object) -> bool | int | float | str | None:
     return value if isinstance(value, str) and _TOKEN.match(value) else TEXT
 
 
+def safe_token(value: object) -> str | None:
+    """Returns a token, or a number as one; `"<text>"` for any other value but null."""
+    return None if value is None else str(safe_value(value))
+
+
 def safe_id(value: object, position: int) -> str | int | float:
     """Returns an id that may stand in a message of ours, else its position from 1, such as `#3`."""
     if isinstance(value, int | float) and not isinstance(value, bool):

@@ -11,12 +11,13 @@ import hashlib
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 from .codes import PROOF_LEVELS, Visibility
 from .continuation import NONE, Continuation, RetrySources, first_that_applies
 from .errors import InvalidInput
-from .ids import id_key, is_token
+from .ids import TEXT, id_key, is_token, safe_phrase
 from .parts import BudgetSpent, ItemCut, Notice, Proof, ReadHeader, Reason, Scope, SourceOutcome, Total
 from .results import ReadResult, build_result, with_ids
 
@@ -28,12 +29,26 @@ class _Leaf:
     outcome: SourceOutcome
     items: tuple[Any, ...]
     ids: tuple[Any, ...]
-    read_ids: tuple[str, ...]
 
     @property
-    def order(self) -> str:
-        ids = json.dumps([self.ids, self.items], sort_keys=True, default=str)
-        return json.dumps([self.outcome.name, self.outcome.to_wire(), self.read_ids]) + ids
+    def label(self) -> str:
+        return json.dumps([self.outcome.name, self.outcome.to_wire()], sort_keys=True)
+
+    @property
+    def content(self) -> str:
+        return json.dumps([self.ids, self.items], sort_keys=True, default=str)
+
+
+def _in_order(leaves: Iterable[_Leaf]) -> list[_Leaf]:
+    """Orders by nothing that a merge forgets, so that leaves stand alike however they were merged.
+
+    Contents are compared only between sources that are alike by name and outcome: they may be long.
+    """
+    ordered: list[_Leaf] = []
+    for _, alike in groupby(sorted(leaves, key=lambda leaf: leaf.label), key=lambda leaf: leaf.label):
+        same = list(alike)
+        ordered += same if len(same) == 1 else sorted(same, key=lambda leaf: leaf.content)
+    return ordered
 
 
 def merge(results: Iterable[ReadResult], *, resource: str) -> ReadResult:
@@ -52,7 +67,7 @@ def merge(results: Iterable[ReadResult], *, resource: str) -> ReadResult:
     parts = list(results)
     if not parts:
         raise InvalidInput(field="results", rule="must hold at least one result")
-    leaves = sorted((leaf for part in parts for leaf in _leaves(part)), key=lambda leaf: leaf.order)
+    leaves = _in_order(leaf for part in parts for leaf in _leaves(part))
     dead = all(part.items is None for part in parts)
     items = None if dead else [item for leaf in leaves for item in leaf.items]
     result = build_result(
@@ -78,19 +93,25 @@ def _leaves(part: ReadResult) -> list[_Leaf]:
         ids = tuple(i.get("id") if isinstance(i, dict) else None for i in items)
     if part.read.parts:
         return _split(part, items, ids)
-    name = part.sources[0].name if len(part.sources) == 1 else part.read.adapter.split("/")[0]
+    name = _own_name(part)
     outcome = SourceOutcome(name=name, status=part.status, returned=len(items), reasons=tuple(sorted(part.codes)))
     named = [
-        _Leaf(s, (), (), ()) for s in part.sources if s.name != name and s.status != "complete"
-    ]  # sources that the part itself names as dead hold none of its items
-    return [_Leaf(outcome, items, ids, (part.read.id,)), *named]
+        _Leaf(s.model_copy(update={"returned": 0}), (), ())
+        for s in part.sources
+        if s.name != name and s.status != "complete"
+    ]  # the items of a part whose sources are no leaves of a merge are all its own
+    return [_Leaf(outcome, items, ids), *named]
+
+
+def _own_name(part: ReadResult) -> str:
+    return part.sources[0].name if len(part.sources) == 1 else part.read.adapter.split("/")[0]
 
 
 def _split(part: ReadResult, items: Sequence[Any], ids: Sequence[Any]) -> list[_Leaf]:
     leaves, start = [], 0
     for outcome in part.sources:
         end = start + outcome.returned
-        leaves.append(_Leaf(outcome, tuple(items[start:end]), tuple(ids[start:end]), ()))
+        leaves.append(_Leaf(outcome, tuple(items[start:end]), tuple(ids[start:end])))
         start = end
     return leaves
 
@@ -103,9 +124,9 @@ def _sorted_unique(parts: Iterable[Any]) -> tuple[Any, ...]:
 def _reasons(parts: Sequence[ReadResult]) -> list[Reason]:
     found: dict[str, Reason] = {}
     for part in parts:
-        name = part.sources[0].name if len(part.sources) == 1 else None
         for reason in part.reasons:
-            named = reason if reason.source is not None or name is None else _with_source(reason, name)
+            keep = reason.source is not None or part.read.parts
+            named = reason if keep else _with_source(reason, _own_name(part))
             found[json.dumps(named.to_wire(), sort_keys=True)] = named
     return [found[k] for k in sorted(found)]
 
@@ -136,21 +157,26 @@ def _scope(parts: Sequence[ReadResult], resource: str) -> Scope:
 
 
 _ABSENT: Any = {"absent": True}
+_SEVERAL = "several"
+"""Stands for texts that do not fit together; it absorbs every other, whatever the order."""
 
 
 def _filter(values: list[Any]) -> Any:
     """One value when all parts sent it, else every value that some part sent: narrower than no filter at all."""
     flat: dict[Any, Any] = {}
     for value in values:
-        many = value["any_of"] if isinstance(value, dict) and set(value) == {"any_of"} else [value]
-        flat.update({id_key(v): v for v in many})
-    ordered = [flat[k] for k in sorted(flat, key=lambda k: (str(type(k)), str(k)))]
+        merged = isinstance(value, dict) and set(value) == {"any_of"} and isinstance(value["any_of"], list)
+        for one in value["any_of"] if merged else [value]:
+            flat[id_key(one)] = min(flat.get(id_key(one), one), one, key=repr)  # 1 and 1.0 are one value
+    ordered = sorted(flat.values(), key=lambda v: json.dumps(v, sort_keys=True, default=str))
     return ordered[0] if len(ordered) == 1 else {"any_of": ordered}
 
 
 def _one_text(values: Sequence[str | None]) -> str | None:
     texts = sorted({t for v in values if v is not None for t in v.split("; ")})
-    return "; ".join(texts) if texts else None
+    if _SEVERAL in texts or safe_phrase("; ".join(texts)) == TEXT:
+        return _SEVERAL if texts else None
+    return "; ".join(texts)
 
 
 def _header(parts: Sequence[ReadResult]) -> ReadHeader:
@@ -165,10 +191,15 @@ def _header(parts: Sequence[ReadResult]) -> ReadHeader:
         requests=sum(p.read.requests for p in parts),
         pages=sum(p.read.pages for p in parts),
         duplicates=sum(p.read.duplicates for p in parts),
-        budget=BudgetSpent(spent_seconds=round(sum(p.read.budget.spent_seconds for p in parts), 6)),
+        budget=BudgetSpent(spent_seconds=_seconds(p.read.budget.spent_seconds for p in parts)),
         derived_from=tuple(sorted({i for p in parts for i in p.read.derived_from})),
         parts=leaves,
     )
+
+
+def _seconds(spent: Iterable[float]) -> float:
+    """Adds in whole microseconds: sums of fractions would depend on their order."""
+    return sum(round(s * 1_000_000) for s in spent) / 1_000_000
 
 
 def _total(parts: Sequence[ReadResult]) -> Total:
@@ -185,13 +216,13 @@ def _consistency(parts: Sequence[ReadResult]) -> Any:
 
 def _proof(parts: Sequence[ReadResult]) -> Proof:
     weakest = min((p.proof for p in parts), key=lambda p: PROOF_LEVELS.index(p.level))
-    bases = sorted({p.proof.basis for p in parts if p.proof.basis is not None})
+    bases = {p.proof.basis for p in parts}
     counts = [p.proof.count for p in parts]
     return Proof(
         level=weakest.level,
         end="every_source" if weakest.level != "none" else None,
         count=sum(c for c in counts if c is not None) if all(c is not None for c in counts) else None,
-        basis=bases[0] if len(bases) == 1 else None,
+        basis=bases.pop() if len(bases) == 1 else None,
     )
 
 

@@ -10,7 +10,16 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    StrictInt,
+    model_validator,
+)
 
 from .codes import (
     Consistency,
@@ -38,7 +47,10 @@ def _safe_mapping(value: Any) -> Any:
 
 
 def _utc(value: datetime) -> datetime:
-    return value if value.tzinfo is not None else value.replace(tzinfo=UTC)
+    try:
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("the moment lies outside the calendar") from None
 
 
 def iso(moment: datetime) -> str:
@@ -47,7 +59,9 @@ def iso(moment: datetime) -> str:
     return text.removesuffix("+00:00") + "Z"
 
 
-Moment = Annotated[datetime, BeforeValidator(lambda v: _utc(v) if isinstance(v, datetime) else v)]
+Moment = Annotated[datetime, AfterValidator(_utc)]
+ReadId = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.:\-]{1,64}$")]
+Count = Annotated[StrictInt, Field(ge=0)]
 SafeValues = Annotated[
     dict[str, bool | int | float | str | None], BeforeValidator(_safe_mapping), PlainSerializer(lambda v: v)
 ]
@@ -63,7 +77,7 @@ class Part(BaseModel):
 class Total(Part):
     """How many records the source says there are. `value` is null exactly when nothing usable was stated."""
 
-    value: int | None = None
+    value: StrictInt | None = None
     kind: TotalKind = "unknown"
 
     @model_validator(mode="after")
@@ -82,7 +96,7 @@ class Reason(Part):
     code: Code
     detail: Token | None = None
     message: str = ""
-    limit: int | None = None
+    limit: StrictInt | None = None
     layer: Layer = "source"
     source: Phrase | None = None
     native: SafeValues | None = None
@@ -174,7 +188,7 @@ class Proof(Part):
 
     level: ProofLevel = "none"
     end: Token | None = None
-    count: int | None = None
+    count: StrictInt | None = None
     basis: Token | None = None
 
     def to_wire(self) -> dict[str, Any]:
@@ -187,7 +201,7 @@ class SourceOutcome(Part):
 
     name: Phrase
     status: Status
-    returned: int = Field(default=0, ge=0)
+    returned: Count = 0
     reasons: tuple[Code, ...] = ()
 
     def to_wire(self) -> dict[str, Any]:
@@ -201,8 +215,8 @@ class ItemCut(Part):
     item: SafeId
     field: Token
     why: CutWhy
-    shown: int | None = None
-    total: int | None = None
+    shown: StrictInt | None = None
+    total: StrictInt | None = None
     unit: Token | None = None
 
     def to_wire(self) -> dict[str, Any]:
@@ -233,20 +247,20 @@ class BudgetSpent(Part):
 class ReadHeader(Part):
     """The header of one read. Times are UTC; `requests` counts attempts, `pages` the pages that were kept."""
 
-    id: str = Field(pattern=r"^[A-Za-z0-9_.:\-]{1,64}$")
+    id: ReadId
     query_id: str = Field(default="", pattern=r"^[A-Za-z0-9_.:\-]{0,64}$")
     adapter: Phrase = "unknown"
     started_at: Moment
     finished_at: Moment
-    requests: int = Field(default=0, ge=0)
-    pages: int = Field(default=0, ge=0)
-    duplicates: int = Field(default=0, ge=0)
-    page_size: int | None = None
+    requests: Count = 0
+    pages: Count = 0
+    duplicates: Count = 0
+    page_size: StrictInt | None = None
     order: Phrase | None = None
     budget: BudgetSpent = BudgetSpent()
-    continues: str | None = Field(default=None, pattern=r"^[A-Za-z0-9_.:\-]{1,64}$")
-    derived_from: tuple[str, ...] = ()
-    parts: tuple[str, ...] = ()
+    continues: ReadId | None = None
+    derived_from: tuple[ReadId, ...] = ()
+    parts: tuple[ReadId, ...] = ()
 
     def to_wire(self) -> dict[str, Any]:
         """Returns the wire form; `continues`, `derived_from` and `parts` are left out when unset."""

@@ -7,6 +7,7 @@ A result has no length, is not iterable, and its truth says nothing; a caller sa
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, assert_never
 
 from pydantic import (
@@ -16,6 +17,7 @@ from pydantic import (
     ModelWrapValidatorHandler,
     PrivateAttr,
     SkipValidation,
+    StrictBool,
     ValidationError,
     model_validator,
 )
@@ -24,11 +26,12 @@ from .codes import TRUNCATING, Consistency, Decision, Status
 from .continuation import NONE, READS_AGAIN, Continuation
 from .errors import ContractViolation, NotComplete, printable_name
 from .ids import id_key
-from .parts import ItemCut, Notice, Proof, ReadHeader, Reason, Scope, SourceOutcome, Total
+from .parts import Count, ItemCut, Notice, Proof, ReadHeader, Reason, Scope, SourceOutcome, Total
 
 CONTRACT: Literal["unabridged/1"] = "unabridged/1"
 Items = Annotated[list[Any], SkipValidation()]
 Route = Annotated[Continuation, Field(discriminator="kind")]
+_OPEN_OBJECTS = frozenset({"filters", "native", "observed"})
 _SHORT_CUTS = frozenset({"no_access", "source_failed", "abridged"})
 
 
@@ -41,11 +44,11 @@ class Result(BaseModel):
 
     contract: Literal["unabridged/1"] = CONTRACT
     status: Status
-    complete: bool
-    truncated: bool = False
-    finding_count: int | None
-    returned: int = Field(default=0, ge=0)
-    checked: int | None = Field(default=None, ge=0)
+    complete: StrictBool
+    truncated: StrictBool = False
+    finding_count: Count | None
+    returned: Count = 0
+    checked: Count | None = None
     total: Total = Total()
     incomplete_reasons: tuple[Reason, ...] = ()
     continuation: Route = NONE
@@ -70,11 +73,11 @@ class Result(BaseModel):
         try:
             result = handler(_with_derived(data, whole=cls.__name__ == "Complete"))
         except ValidationError as error:
-            first = error.errors(include_input=False, include_url=False, include_context=False)[0]
-            where = ".".join(printable_name(p) if isinstance(p, str) else str(p) for p in first["loc"])
-            raise ContractViolation(rule=f"{cls.__name__.lower()}_{first['type']}", field=where) from None
-        result._check()
-        return result
+            broken = _violation(cls.__name__.lower(), error)
+        else:
+            result._check()
+            return result
+        raise broken  # outside the handler, so that the refused values do not travel along as its context
 
     def _check(self) -> None:
         count = 0 if self.items is None else len(self.items)
@@ -83,6 +86,9 @@ class Result(BaseModel):
             raise ContractViolation(rule="returned_counts_the_items", field="returned")
         if self.truncated != any(r.code in TRUNCATING for r in reasons):
             raise ContractViolation(rule="truncated_follows_from_the_reasons", field="truncated")
+        lost = self.items is None or any(r.code == "CONSISTENCY_LOST" for r in reasons)
+        if lost != (self.consistency == "not_established"):
+            raise ContractViolation(rule="consistency_follows_from_the_reasons", field="consistency")
         if self.status == "complete":
             self._check_complete(count)
         else:
@@ -95,6 +101,8 @@ class Result(BaseModel):
             raise ContractViolation(rule="complete_has_no_reasons", field="incomplete_reasons")
         if self.finding_count != count:
             raise ContractViolation(rule="finding_count_counts_the_items", field="finding_count")
+        if self.continuation.kind not in ("none", "read_range"):  # an excerpt is complete for its own range
+            raise ContractViolation(rule="complete_has_nothing_to_continue", field="continuation")
         if self.scope.intent == "sample":
             raise ContractViolation(rule="a_sample_is_never_complete", field="scope.intent")
         if any(s.status != "complete" for s in self.sources):
@@ -123,6 +131,13 @@ class Result(BaseModel):
             return super().model_copy(deep=deep)
         copy = type(self)(**{**self.__dict__, **update})
         copy._resume, copy._ids = self._resume, self._ids
+        return copy
+
+    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
+        """Copies the result; the reader's own state is shared, since it may hold what cannot be copied."""
+        resume, ids = self._resume, self._ids
+        copy = type(self)(**deepcopy(self.__dict__, memo))
+        copy._resume, copy._ids = resume, ids
         return copy
 
     def __eq__(self, other: object) -> bool:
@@ -177,9 +192,9 @@ class Result(BaseModel):
 
     def short(self, *, max_bytes: int = 16_384) -> dict[str, Any]:
         """Returns the short form that models see, in whole records within `max_bytes` of JSON."""
-        from .short import short_form
+        from .short import honest_short_form
 
-        return short_form(self, max_bytes=max_bytes).document
+        return honest_short_form(self, max_bytes=max_bytes).document  # type: ignore[arg-type]
 
     def proves_absence(self) -> bool:
         """Tells whether what is not in `items` does not exist in the scope that was read."""
@@ -211,7 +226,7 @@ class Complete(Result):
     status: Literal["complete"] = "complete"
     complete: Literal[True] = True
     truncated: Literal[False] = False
-    finding_count: int = 0
+    finding_count: Count = 0
     items: Items
 
 
@@ -257,18 +272,32 @@ def _with_derived(data: Mapping[str, Any], *, whole: bool) -> dict[str, Any]:
     if filled.get("returned") is None:
         filled["returned"] = count
     if filled.get("truncated") is None:
-        reasons = filled.get("incomplete_reasons") or ()
-        filled["truncated"] = any(_code(r) in TRUNCATING for r in reasons)
+        filled["truncated"] = not TRUNCATING.isdisjoint(_codes(filled.get("incomplete_reasons")))
     if "finding_count" not in filled:
         filled["finding_count"] = count if whole else None
     if "consistency" not in filled:
-        lost = any(_code(r) == "CONSISTENCY_LOST" for r in filled.get("incomplete_reasons") or ())
+        lost = "CONSISTENCY_LOST" in _codes(filled.get("incomplete_reasons"))
         filled["consistency"] = "not_established" if lost or items is None else "interval"
     return filled
 
 
-def _code(reason: Any) -> Any:
-    return reason.get("code") if isinstance(reason, Mapping) else getattr(reason, "code", None)
+def _codes(reasons: Any) -> set[str]:
+    """Returns the codes of reasons that may not be validated yet; what is no reason has none."""
+    if not isinstance(reasons, list | tuple):
+        return set()
+    codes = [r.get("code") if isinstance(r, Mapping) else getattr(r, "code", None) for r in reasons]
+    return {c for c in codes if isinstance(c, str)}
+
+
+def _violation(kind: str, error: ValidationError) -> ContractViolation:
+    """Names the rule and the field; the keys of an open object are values in disguise and are left out."""
+    first = error.errors(include_input=False, include_url=False, include_context=False)[0]
+    names: list[str] = []
+    for part in first["loc"]:
+        if names and names[-1] in _OPEN_OBJECTS:
+            break
+        names.append(printable_name(part) if isinstance(part, str) else str(part))
+    return ContractViolation(rule=f"{kind}_{first['type']}", field=".".join(names))
 
 
 def status_for(items: Sequence[Any] | None, codes: Iterable[str]) -> Status:

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from .codes import Status, reason_message, warning_message
+from .derive import presented
 from .ids import is_token, safe_id
-from .results import Result
+from .results import ReadResult, Result
 
 MARK: Final = "<cut>"
 """Stands at the end of a field that was cut to fit the budget."""
@@ -69,6 +70,23 @@ def short_form(result: Result, *, max_bytes: int = 16_384, fields: Sequence[str]
     return ShortForm({**head, "items": [cut]}, 1, names)
 
 
+def honest_short_form(read: ReadResult, *, max_bytes: int = 16_384, handle: str | None = None) -> ShortForm:
+    """Returns a short form that admits its own cuts: what does not fit makes it incomplete (`PRESENTATION_LIMIT`).
+
+    Args:
+        read: the read, as it was before it was shown.
+        max_bytes: as in `short_form`.
+        handle: resolves to the records that are not shown.
+    """
+    form = short_form(read, max_bytes=max_bytes)
+    before: ShortForm | None = None
+    while form != before and read.items is not None and (form.shown < len(read.items) or form.cut_fields):
+        before = form  # a longer header leaves less room, so what is shown only shrinks
+        view = presented(read, form.shown, handle=handle, cut_fields=form.cut_fields)
+        form = short_form(view, max_bytes=max_bytes)
+    return form
+
+
 def header(result: Result) -> dict[str, Any]:
     """Returns the short form without its items: the deciding keys, then scope and warnings."""
     empty = not result.items
@@ -115,7 +133,7 @@ def _allowed(record: Any, fields: Sequence[str] | None) -> Any:
 
 
 def _size(value: Any) -> int:
-    return len(json.dumps(value, separators=(",", ":"), ensure_ascii=False, default=str).encode())
+    return len(json.dumps(value, separators=(",", ":"), ensure_ascii=False, default=str).encode(errors="replace"))
 
 
 def cut_record(record: Any, room: int) -> tuple[Any, tuple[str, ...]]:
@@ -133,9 +151,8 @@ def cut_record(record: Any, room: int) -> tuple[Any, tuple[str, ...]]:
             break
         value = record[name]
         if isinstance(value, str):
-            cut[name] = (
-                value.encode()[: max(0, len(value.encode()) - over - len(MARK) - 2)].decode(errors="ignore") + MARK
-            )
+            raw = value.encode(errors="replace")
+            cut[name] = raw[: max(0, len(raw) - over - len(MARK))].decode(errors="ignore") + MARK
         else:
             cut[name] = MARK
         names.append(str(name))
