@@ -1,0 +1,139 @@
+"""When a value counts: the five conditions of the format, and where a value is sent in a request."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Final, Self
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StrictStr, model_validator
+from pydantic_core import PydanticCustomError
+
+from unabridged.contract.ids import json_equal
+
+from .paths import MISSING, InvalidPath, compile_path
+
+_DOTTED: Final = re.compile(r"[A-Za-z_$@][A-Za-z0-9_$@\-]*(\.[A-Za-z_$@][A-Za-z0-9_$@\-]*)*\Z")
+_PRINTABLE: Final = re.compile(r"[\x20-\x7e]{1,128}\Z")
+_HEADER_NAME: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,128}\Z")
+
+
+class Piece(BaseModel):
+    """A frozen piece of a profile: unknown keys are refused, and no error shows a value."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+
+def broken(kind: str, rule: str) -> PydanticCustomError:
+    """Returns an error that names a rule and holds no value."""
+    return PydanticCustomError(kind, rule)
+
+
+def _page_path(text: str) -> str:
+    try:
+        compile_path(text, page=True)
+    except InvalidPath:
+        raise broken("path", "must be a JMESPath expression, or header:NAME") from None
+    return text
+
+
+def _record_path(text: str) -> str:
+    try:
+        compile_path(text, page=False)
+    except InvalidPath:
+        raise broken("path", "must be a JMESPath expression") from None
+    return text
+
+
+PagePath = Annotated[StrictStr, Field(min_length=1), AfterValidator(_page_path)]
+RecordPath = Annotated[StrictStr, Field(min_length=1), AfterValidator(_record_path)]
+
+
+class When(Piece):
+    """One condition. Exactly one of its fields is set; `"nonempty"` is written as the bare text.
+
+    Values compare as JSON values: `true` is not `1`, and `1` is `1.0`.
+    """
+
+    nonempty: bool = False
+    equals: Any = None
+    in_: tuple[Any, ...] | None = Field(default=None, alias="in")
+    gt: float | None = None
+    expr: bool = False
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_condition(cls, data: Any) -> Any:
+        if isinstance(data, When):
+            return data
+        if data == "nonempty" and isinstance(data, str):
+            return {"nonempty": True}
+        if not isinstance(data, dict) or len(data) != 1:
+            raise broken("when", 'must be "nonempty" or an object with one of equals, in, gt, expr')
+        name, value = next(iter(data.items()))
+        match name:
+            case "equals":
+                return data
+            case "in" if isinstance(value, list | tuple) and value:
+                return data
+            case "gt" if isinstance(value, int | float) and not isinstance(value, bool):
+                return data
+            case "expr" if value is True:
+                return data
+            case _:
+                raise broken(
+                    "when",
+                    'must be "nonempty" or an object with one of equals, in (a list), gt (a number), expr (true)',
+                )
+
+    def holds(self, value: Any) -> bool:
+        """Tells whether a value, `MISSING` among them, meets the condition."""
+        if value is MISSING:
+            return False
+        if self.nonempty:
+            return not (value is None or value is False or value == "" or value == [] or value == {})
+        if self.expr:
+            return value is True
+        if self.gt is not None:
+            return isinstance(value, int | float) and not isinstance(value, bool) and value > self.gt
+        if self.in_ is not None:
+            return any(json_equal(value, one) for one in self.in_)
+        return json_equal(value, self.equals)
+
+
+class Send(Piece):
+    """Where a value goes in a request: exactly one of a query parameter, a dotted key of a JSON body, a header."""
+
+    query: StrictStr | None = None
+    body: StrictStr | None = None
+    header: StrictStr | None = None
+
+    @model_validator(mode="after")
+    def _one_place(self) -> Self:
+        given = [v for v in (self.query, self.body, self.header) if v is not None]
+        if len(given) != 1:
+            raise broken("send", "must name exactly one of query, body, header")
+        if self.query is not None and not _PRINTABLE.match(self.query):
+            raise broken("send", "must name a query parameter in 1 to 128 printable characters")
+        if self.body is not None and not _DOTTED.match(self.body):
+            raise broken("send", "must name a dotted key path in the body")
+        if self.header is not None and not _HEADER_NAME.match(self.header):
+            raise broken("send", "must name a header field")
+        return self
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """The kind of place and its name, header names in lower case; equal for two sends to one place."""
+        if self.query is not None:
+            return "query", self.query
+        if self.body is not None:
+            return "body", self.body
+        return "header", (self.header or "").lower()
+
+
+def _scalar(value: Any) -> Any:
+    if value is None or isinstance(value, str | int | float):
+        return value
+    raise broken("scalar", "must be a text, a number, true, false or null")
+
+
+Scalar = Annotated[Any, BeforeValidator(_scalar)]

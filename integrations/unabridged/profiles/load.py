@@ -1,0 +1,117 @@
+"""Loading a profile: from the shipped ones by name, from a file, from JSON text's structure, or from a dict."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from functools import lru_cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Final
+
+from unabridged.contract.errors import InvalidInput, ProfileError, printable_name
+
+from .format import Profile
+
+_MAX_FILE_BYTES: Final = 1024 * 1024
+
+
+def load_profile(source: str | os.PathLike[str] | Mapping[str, Any] | Profile) -> Profile:
+    """Returns a checked profile.
+
+    Args:
+        source: the name of a shipped profile, the path of a JSON file, a dict of the same structure, or a profile.
+            A text counts as a path when it ends in `.json` or holds a path separator.
+
+    Raises:
+        ProfileError: naming the key and the rule that it breaks, never a value.
+        NotYetSupported: the profile uses a feature of a later version.
+    """
+    if isinstance(source, Profile):
+        return source
+    if isinstance(source, Mapping):
+        return _from_mapping(source)
+    if isinstance(source, os.PathLike) or (isinstance(source, str) and _looks_like_a_path(source)):
+        return _from_text(_read_file(Path(source)))
+    if isinstance(source, str):
+        return _shipped(source)
+    raise ProfileError(field="profile", rule="must be a name, a path, an object or a Profile")
+
+
+def shipped_profiles() -> tuple[str, ...]:
+    """Returns the names of the profiles that come with the package, sorted."""
+    found = (entry.name for entry in files(__package__).joinpath("shipped").iterdir())
+    return tuple(sorted(name.removesuffix(".json") for name in found if name.endswith(".json")))
+
+
+def parse_strict(text: str, *, field: str, error: type[InvalidInput] = ProfileError) -> Any:
+    """Returns the value of a JSON text; a key that stands twice, NaN and Infinity are refused.
+
+    Args:
+        text: the JSON text.
+        field: the name under which an error speaks of the whole.
+        error: the class of the error.
+
+    Raises:
+        InvalidInput: of the class asked for, naming the rule.
+    """
+
+    def pairs(found: list[tuple[str, Any]]) -> dict[str, Any]:
+        keys = dict(found)
+        if len(keys) != len(found):
+            seen: set[str] = set()
+            for name, _ in found:
+                if name in seen:
+                    raise error(field=printable_name(name), rule="stands twice")
+                seen.add(name)
+        return keys
+
+    def constant(_: str) -> Any:
+        raise error(field=field, rule="must not hold NaN or Infinity")
+
+    try:
+        return json.loads(text, object_pairs_hook=pairs, parse_constant=constant)
+    except RecursionError:
+        raise error(field=field, rule="is nested too deeply") from None
+    except ValueError:
+        raise error(field=field, rule="is not valid JSON") from None
+
+
+def _looks_like_a_path(source: str) -> bool:
+    return source.endswith(".json") or "/" in source or os.sep in source
+
+
+def _read_file(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            data = file.read(_MAX_FILE_BYTES + 1)
+    except (OSError, ValueError):
+        raise ProfileError(field="profile", rule="must name a file that can be read") from None
+    if len(data) > _MAX_FILE_BYTES:
+        raise ProfileError(field="profile", rule=f"must be at most {_MAX_FILE_BYTES} bytes long")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise ProfileError(field="profile", rule="must be UTF-8") from None
+
+
+def _from_text(text: str) -> Profile:
+    found = parse_strict(text, field="profile")
+    if not isinstance(found, dict):
+        raise ProfileError(field="profile", rule="must be an object")
+    return _from_mapping(found)
+
+
+def _from_mapping(source: Mapping[str, Any]) -> Profile:
+    if any(not isinstance(name, str) for name in source):
+        raise ProfileError(field="profile", rule="must have texts as keys")
+    return Profile(**source)
+
+
+@lru_cache(maxsize=64)
+def _shipped(name: str) -> Profile:
+    if name not in shipped_profiles():
+        known = ", ".join(shipped_profiles()) or "none yet"
+        raise ProfileError(field="profile", rule=f"must be the name of a shipped profile ({known}) or a path")
+    return _from_text(files(__package__).joinpath("shipped", f"{name}.json").read_text(encoding="utf-8"))

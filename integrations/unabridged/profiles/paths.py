@@ -1,0 +1,150 @@
+"""Paths into a decoded body, into a record and, where a page is meant, into its headers.
+
+A plain path (`a.b`, `"@odata.nextLink"`, `@`) is walked directly and tells a missing key from a null. Any other
+JMESPath expression is compiled once; jmespath is imported only then, and null and missing are one to it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final, Literal
+
+_NAME = r'[A-Za-z_][A-Za-z0-9_]*|"(?:[^"\\]|\\.)+"'
+_PLAIN: Final = re.compile(rf"(?:{_NAME})(?:\.(?:{_NAME}))*\Z")
+_PART: Final = re.compile(_NAME)
+_HEADER: Final = re.compile(r"header:([!#$%&'*+\-.^_`|~0-9A-Za-z]+)\Z")
+_DIGITS: Final = re.compile(r"[0-9]{1,18}\Z")
+
+
+class _Missing:
+    """The value of a path that leads nowhere."""
+
+    def __repr__(self) -> str:
+        return "MISSING"
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __reduce__(self) -> str:
+        return "MISSING"
+
+
+MISSING: Final = _Missing()
+
+
+class PathFailed(Exception):
+    """An expression cannot be evaluated on this value: a function met a type that it does not take."""
+
+
+class InvalidPath(Exception):
+    """A text is no path. Carries nothing of the text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """A compiled path. `parts` are the keys of a plain one; `@` has none and is the value itself."""
+
+    kind: Literal["plain", "expression", "header"]
+    text: str
+    parts: tuple[str, ...] = ()
+    search: Callable[[Any], Any] | None = None
+
+    def read(self, value: Any) -> Any:
+        """Returns what stands at the path, or `MISSING`; an expression that finds nothing is null.
+
+        Raises:
+            PathFailed: the expression cannot be evaluated on this value.
+        """
+        if self.kind == "plain":
+            for part in self.parts:
+                if type(value) is not dict or part not in value:
+                    return MISSING
+                value = value[part]
+            return value
+        if self.search is None:
+            raise PathFailed
+        return self.search(value)
+
+    def read_page(self, body: Any, headers: Mapping[str, str]) -> Any:
+        """As `read`, for a page: a `header:NAME` path looks at the headers, whose names are in lower case."""
+        if self.kind != "header":
+            return self.read(body)
+        text = headers.get(self.text)
+        if text is None:
+            return MISSING
+        return int(text) if _DIGITS.match(text) else text
+
+    @property
+    def label(self) -> str:
+        """The name under which an observed value is shown: the last key, or the header's name."""
+        return self.parts[-1] if self.parts else (self.text if self.kind == "header" else "value")
+
+
+@lru_cache(maxsize=4096)
+def compile_path(text: str, *, page: bool = True) -> Path:
+    """Returns the compiled path; `page` allows `header:NAME`.
+
+    Raises:
+        InvalidPath: the text is neither a JMESPath expression nor an allowed header.
+    """
+    header = _HEADER.match(text) if page else None
+    if header is not None:
+        return Path(kind="header", text=header[1].lower())
+    if text == "@":
+        return Path(kind="plain", text=text)
+    if _PLAIN.match(text):
+        return Path(kind="plain", text=text, parts=tuple(_key(m.group()) for m in _PART.finditer(text)))
+    return Path(kind="expression", text=text, search=_expression(text))
+
+
+def _key(part: str) -> str:
+    if not part.startswith('"'):
+        return part
+    try:
+        key = json.loads(part)
+    except ValueError:
+        raise InvalidPath from None
+    return str(key)
+
+
+def _expression(text: str) -> Callable[[Any], Any]:
+    from jmespath import compile as compile_expression
+    from jmespath.exceptions import JMESPathError
+
+    try:
+        compiled = compile_expression(text)
+    except JMESPathError:
+        raise InvalidPath from None
+    except RecursionError:
+        raise InvalidPath from None
+
+    def search(value: Any) -> Any:
+        try:
+            return compiled.search(value)
+        except (JMESPathError, TypeError, AttributeError, ValueError, RecursionError):
+            raise PathFailed from None
+
+    return search
+
+
+def column(records: Sequence[Any], path: Path) -> list[Any]:
+    """Returns the value of one path in many records, in order; the fast way for a single plain key.
+
+    Raises:
+        LookupError: a record is no object, or lacks the key.
+        PathFailed: an expression cannot be evaluated on a record.
+    """
+    if path.kind == "plain" and len(path.parts) == 1:
+        key = path.parts[0]
+        try:
+            return [record[key] for record in records]
+        except TypeError:
+            raise LookupError from None
+    values = [path.read(record) for record in records]
+    if any(value is MISSING for value in values):
+        raise LookupError
+    return values
