@@ -8,7 +8,6 @@ that sees everything, as search services do.
 from __future__ import annotations
 
 import base64
-import binascii
 import secrets
 import socket
 import threading
@@ -246,7 +245,8 @@ def serve(directory: Directory) -> Iterator[Api]:
         timeout_graceful_shutdown=2,
     )
     server = uvicorn.Server(config)
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
+    # With the protocol named, asyncio switches off Nagle's algorithm, which would cost 40 ms a response.
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
         listener.bind(("127.0.0.1", 0))
         port = listener.getsockname()[1]
         thread = threading.Thread(target=server.run, args=([listener],), name="unabridged-demo-api", daemon=True)
@@ -299,6 +299,9 @@ def _decoded(cursor: str | None) -> str:
     if cursor is None:
         return ""
     try:
-        return base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode()
-    except (binascii.Error, UnicodeDecodeError) as error:
-        raise HTTPException(400, "this is no cursor of ours") from error
+        row_id = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode()
+    except ValueError:
+        row_id = "\0"
+    if not row_id.isprintable():
+        raise HTTPException(400, "this is no cursor of ours")
+    return row_id

@@ -1,0 +1,93 @@
+"""The comparison for a person at a terminal: a minute to read."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from rich.console import Console, Group
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from .report import Comparison, DemoReport, RunReport
+
+TITLES = {"langchain": "LangChain", "llamaindex": "LlamaIndex"}
+
+
+def render(report: DemoReport, console: Console) -> None:
+    """Prints the report. Texts of models are printed as they are, never as markup."""
+    truth = report.truth
+    console.print()
+    console.print(Text(report.errand, style="italic"))
+    console.print(
+        f"{truth.accounts} accounts of {truth.tenants} tenants. Nobody owns {truth.unowned} of them; "
+        f"{truth.unowned_hidden} of those are hidden from the agent's role."
+    )
+    console.print(_changes(report))
+    for name, comparison in report.frameworks.items():
+        title = TITLES.get(name, name)
+        if comparison.guarded.refusals:
+            console.print(_refusals(title, comparison.guarded))
+        console.print(_answers(title, comparison))
+    console.print(f"{report.seconds:.1f} s, and nothing is left running.", style="dim")
+
+
+def _changes(report: DemoReport) -> Table:
+    table = Table(title="What each run changed in the database", title_justify="left")
+    table.add_column("run")
+    for heading in ("archived", "rightly", "wrongly", "unowned left", "refused", "seconds"):
+        table.add_column(heading, justify="right")
+    for name, comparison in report.frameworks.items():
+        for kind, run in (("plain", comparison.plain), ("guarded", comparison.guarded)):
+            table.add_row(
+                f"{TITLES.get(name, name)}, {kind}",
+                str(run.right_writes + run.wrong_writes),
+                str(run.right_writes),
+                Text(str(run.wrong_writes), style="bold red" if run.wrong_writes else "green"),
+                str(run.left),
+                str(len(run.refusals)),
+                f"{run.seconds:.1f}",
+            )
+        table.add_section()
+    return table
+
+
+def _refusals(title: str, run: RunReport) -> Table:
+    table = Table(title=f"{title}: writes that were refused, and why", title_justify="left")
+    for heading in ("tenant", "times", "code", "what the reads lacked the last time"):
+        table.add_column(heading, overflow="fold")
+    times = Counter(refusal.tenant for refusal in run.refusals)
+    last = {refusal.tenant: refusal for refusal in run.refusals}
+    for tenant, refusal in last.items():
+        table.add_row(
+            Text(tenant or "-"),
+            str(times[tenant]),
+            Text("\n".join(refusal.codes)),
+            Text("\n".join(refusal.reasons)),
+        )
+    return table
+
+
+def _answers(title: str, comparison: Comparison) -> Group:
+    plain = Panel(Text(comparison.plain.answer["text"]), title=f"{title}, plain: the answer", border_style="red")
+    guarded = Panel(
+        Text(comparison.guarded.answer["text"]), title=f"{title}, guarded: the answer", border_style="green"
+    )
+    return Group(plain, guarded, *_coverage(comparison.guarded.coverage))
+
+
+def _coverage(coverage: Any) -> list[Table]:
+    """Shows the coverage where it is a list of reads with a status."""
+    reads = coverage if isinstance(coverage, list) else (coverage or {}).get("reads")
+    if not isinstance(reads, list) or not all(isinstance(read, dict) for read in reads):
+        return []
+    table = Table(title="What that answer rests on", title_justify="left")
+    table.add_column("resource")
+    table.add_column("reads by status")
+    by_resource: dict[str, Counter[str]] = {}
+    for read in reads:
+        by_resource.setdefault(str(read.get("resource")), Counter())[str(read.get("status"))] += 1
+    for resource, statuses in by_resource.items():
+        table.add_row(Text(resource), Text(", ".join(f"{n} {status}" for status, n in sorted(statuses.items()))))
+    return [table]
