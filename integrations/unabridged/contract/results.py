@@ -68,10 +68,12 @@ class Result(BaseModel):
     def _refuse_contradictions(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
         if isinstance(data, cls):
             return data
+        if isinstance(data, Result):
+            raise ValueError("a result of another status")  # the next class of the union may fit
         if not isinstance(data, Mapping):
             raise ContractViolation(rule="result_is_an_object")
         try:
-            result = handler(_with_derived(data, whole=cls.__name__ == "Complete"))
+            result = handler(_with_derived(data, status=cls.__name__.lower()))
         except ValidationError as error:
             broken = _violation(cls.__name__.lower(), error)
         else:
@@ -262,12 +264,17 @@ class Unavailable(Result):
 ReadResult = Complete | Partial | Unknown | Unavailable
 
 
-def _with_derived(data: Mapping[str, Any], *, whole: bool) -> dict[str, Any]:
+def _with_derived(data: Mapping[str, Any], *, status: str) -> dict[str, Any]:
     """Fills what follows from the rest: the counts, `truncated`, and the consistency of what was not read."""
     filled = dict(data)
     items = filled.get("items")
-    if items is not None and type(items) is not list:
-        raise ContractViolation(rule="items_is_a_list_or_null", field="items")
+    whole = status == "complete"
+    if status == "unavailable" and items is not None:
+        raise ContractViolation(rule="unavailable_has_no_items", field="items")
+    if status != "unavailable" and type(items) is not list:
+        raise ContractViolation(rule=f"{status}_has_a_list_of_items", field="items")
+    if not whole and filled.get("finding_count") is not None:
+        raise ContractViolation(rule="finding_count_only_when_complete", field="finding_count")
     count = 0 if items is None else len(items)
     if filled.get("returned") is None:
         filled["returned"] = count
@@ -326,7 +333,10 @@ def build_result(
     Raises:
         ContractViolation: the parts contradict each other.
     """
-    unique = tuple({(r.code, r.detail, r.source): r for r in reversed(list(reasons))}.values())[::-1] if reasons else ()
+    found: dict[Any, Reason] = {}
+    for reason in reasons:
+        found.setdefault((reason.code, reason.detail, reason.source), reason)
+    unique = tuple(found.values())
     status = status_for(items, (r.code for r in unique))
     proof = parts.get("proof")
     if status != "complete" and isinstance(proof, Proof) and proof.level != "none":
