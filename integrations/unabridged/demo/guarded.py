@@ -6,6 +6,7 @@ framework room puts around them, from the declarations `READS` and `WRITES`.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from importlib.resources import files
 from typing import Any, Final
@@ -24,7 +25,7 @@ LONGEST_S: Final = 10.0
 READS: Final[dict[str, Any]] = {
     "list_tenants": {"resource": "tenants"},
     "list_accounts": {"resource": "accounts"},
-    "list_assignments": {"resource": "assignments", "not_filters": ["deadline_s"]},
+    "list_assignments": {"resource": "assignments"},
     "search_accounts": {"resource": "account_search"},
 }
 """What `protect` is told of the tools that read."""
@@ -93,4 +94,4 @@ class GuardedTools:
 
 
 def _profile(name: str) -> Profile:
-    return load_profile(str(files(__package__) / "profiles" / f"{name}.json"))
+    return load_profile(json.loads(files(__package__).joinpath("profiles", f"{name}.json").read_text()))
