@@ -37,7 +37,7 @@ def problems_of(error: ValidationError) -> list[Problem]:
 
     Only the first part of a location is told, since the deeper parts can be keys that the model sent.
     """
-    found = {}
+    found: dict[Problem, None] = {}
     for problem in error.errors(include_url=False, include_context=False, include_input=False):
         where = problem["loc"]
         name = str(where[0]) if where else "arguments"
