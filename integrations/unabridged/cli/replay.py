@@ -1,0 +1,82 @@
+"""`unabridged replay`: scripted sessions with their expected outcome, run on a virtual clock."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from glob import glob
+from pathlib import Path
+
+import click
+
+from unabridged.contract.errors import CaseError
+
+
+@click.command()
+@click.argument("files", metavar="FILE...", nargs=-1, required=True)
+@click.pass_context
+def replay(ctx: click.Context, files: tuple[str, ...]) -> None:
+    """Replay cases: files, folders of them, or patterns.
+
+    Prints one JSON line a case and ends with the line `N passed, M failed`. Nothing touches the network and no real
+    time passes. A case that uses a feature of a later version is refused by name; it counts neither way.
+
+    Exits with 0 when no case failed, with 1 when one did, and with 2 when a file is not a valid case.
+    """
+    counts: Counter[str] = Counter()
+    refused: Counter[str] = Counter()
+    for path in list(_paths(files)):  # wrong use is told before anything runs
+        line = _run(path, refused)
+        if line is None:
+            counts["invalid"] += 1
+            continue
+        click.echo(json.dumps(line))
+        counts[{True: "passed", False: "failed", None: "refused"}[line["ok"]]] += 1  # type: ignore[index]
+    if refused:
+        names = ", ".join(f"{name} ({number})" for name, number in sorted(refused.items()))
+        click.echo(f"{refused.total()} refused as not yet supported: {names}", err=True)
+    if counts["invalid"]:
+        click.echo(f"{counts['invalid']} files are no valid case", err=True)
+    click.echo(f"{counts['passed']} passed, {counts['failed']} failed")
+    ctx.exit(2 if counts["invalid"] else 1 if counts["failed"] else 0)
+
+
+def _run(path: Path, refused: Counter[str]) -> dict[str, object] | None:
+    """Runs one file; nothing when it is no valid case, which is said on stderr."""
+    from unabridged.testing import run_file
+
+    try:
+        outcome = run_file(path)
+    except CaseError as error:
+        click.echo(f"{path}: {error}", err=True)
+        return None
+    if outcome.refused is not None:
+        refused[outcome.refused] += 1
+        click.echo(f"{path}: {outcome.refused} is not yet supported", err=True)
+    return outcome.to_json()
+
+
+def _paths(given: Iterable[str]) -> Iterator[Path]:
+    """Yields every file that is meant, once each; a folder means the JSON files in it and below."""
+    seen: set[Path] = set()
+    for text in given:
+        for path in _meant(text):
+            if path not in seen:
+                seen.add(path)
+                yield path
+
+
+def _meant(text: str) -> list[Path]:
+    path = Path(text)
+    if path.is_dir():
+        found = sorted(path.rglob("*.json"))
+        if not found:
+            raise click.UsageError(f"the folder {text!r} holds no JSON file")
+        return found
+    if not path.exists() and any(mark in text for mark in "*?["):
+        found = sorted(Path(name) for name in glob(text, recursive=True))
+        if not found:
+            raise click.UsageError(f"no file matches the pattern {text!r}")
+        return [file for match in found for file in (sorted(match.rglob("*.json")) if match.is_dir() else [match])]
+    return [path]
