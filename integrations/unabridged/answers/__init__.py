@@ -1,0 +1,1 @@
+"""Answers: claims against the evidence, and the caveats an answer must carry."""

@@ -1,0 +1,66 @@
+"""Evidence: what was read in a session, and whether a write may run on it."""
+
+from .guard import judge_write
+from .header import Asked, Held, RecordedRead, WhyPart, header_of
+from .intent import REQUIREMENTS, OnFail, Option, Outcome, Reliance, Requirement, Verdict, WriteIntent
+from .ledger import (
+    Dropped,
+    Event,
+    Journal,
+    Ledger,
+    MemoryLedger,
+    Recorded,
+    SessionKey,
+    Settled,
+    Shown,
+    Withdrawn,
+)
+from .pending import MAX_REPEATS, Pending, Route, SourceRoute, StoredRest
+from .scope import covers, filter_key
+from .session import DEADLINE_S, Session, current_session, session
+from .store import MemoryStore, ResultStore
+from .strand import Strand
+from .view import Evidence, view_of
+
+__all__ = [
+    "DEADLINE_S",
+    "MAX_REPEATS",
+    "REQUIREMENTS",
+    "Asked",
+    "Dropped",
+    "Event",
+    "Evidence",
+    "Held",
+    "Journal",
+    "Ledger",
+    "MemoryLedger",
+    "MemoryStore",
+    "OnFail",
+    "Option",
+    "Outcome",
+    "Pending",
+    "Recorded",
+    "RecordedRead",
+    "Reliance",
+    "Requirement",
+    "ResultStore",
+    "Route",
+    "Session",
+    "SessionKey",
+    "Settled",
+    "Shown",
+    "SourceRoute",
+    "StoredRest",
+    "Strand",
+    "Verdict",
+    "WhyPart",
+    "Withdrawn",
+    "WriteIntent",
+    "covers",
+    "current_session",
+    "filter_key",
+    "header_of",
+    "judge_write",
+    "session",
+    "view_of",
+]

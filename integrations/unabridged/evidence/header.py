@@ -1,0 +1,274 @@
+"""The header of a read, as the ledger keeps it: everything that decides, no record and no value in clear."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, Literal
+
+from unabridged.contract import (
+    NONE,
+    Consistency,
+    Continuation,
+    Intent,
+    Layer,
+    Proof,
+    ReadResult,
+    Status,
+    Total,
+    Visibility,
+    id_key,
+    new_read_id,
+)
+
+from .scope import FilterKey, Withheld, filter_key
+
+Origin = Literal["read", "pending", "expired", "history"]
+LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
+SOFT_CODES: Final = frozenset({"APPROXIMATE_METHOD", "SAMPLE_REQUESTED"})
+_NO_IDS: Final[frozenset[Hashable]] = frozenset()
+_NO_PROOF: Final = Proof()
+_NO_TOTAL: Final = Total()
+
+
+class Held:
+    """What a read returned, by reference, for as long as the result store keeps it.
+
+    A dropped one holds no ids and no records: claims about them are then unsupported and targets not in evidence.
+    """
+
+    __slots__ = ("_keys", "_result")
+
+    def __init__(self, result: ReadResult | None) -> None:
+        self._result = result
+        self._keys: frozenset[Hashable] | None = None
+
+    @property
+    def result(self) -> ReadResult | None:
+        """The result, or nothing once it was dropped."""
+        return self._result
+
+    @property
+    def keys(self) -> frozenset[Hashable]:
+        """The ids, comparable as JSON values; made on first use."""
+        if self._keys is None:
+            result = self._result
+            self._keys = _NO_IDS if result is None else frozenset(map(id_key, result.ids))
+        return self._keys
+
+    def drop(self) -> None:
+        """Forgets records and ids."""
+        self._result, self._keys = None, _NO_IDS
+
+    def __repr__(self) -> str:
+        return "<held>" if self._result is not None else "<dropped>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Held, (None,))
+
+
+@dataclass(frozen=True, slots=True)
+class WhyPart:
+    """One reason of a read, as far as judging needs it."""
+
+    code: str
+    detail: str | None = None
+    layer: Layer = "source"
+    source: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A field of one item that is not whole; the item by its key."""
+
+    item: Hashable = field(repr=False)
+    field: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedRead:
+    """The header of one read, with its status before presentation.
+
+    Its repr and its pickle hold the names of filters, never their values, and no ids.
+    """
+
+    id: str
+    resource: str
+    status: Status
+    """As read; what is shown of it may be less (`shown`)."""
+    filters: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    intent: Intent = "inventory"
+    reasons: tuple[WhyPart, ...] = ()
+    visibility: Visibility = "caller"
+    snapshot: Any = field(default=None, repr=False)
+    selection: str | None = None
+    consistency: Consistency = "not_established"
+    proof: Proof = _NO_PROOF
+    total: Total = _NO_TOTAL
+    returned: int = 0
+    """How many records came back; no count of the collection."""
+    started_at: datetime = LONG_AGO
+    finished_at: datetime = LONG_AGO
+    sources: tuple[tuple[str, Status], ...] = ()
+    cuts: tuple[Cut, ...] = field(default=(), repr=False)
+    continuation: Continuation = field(default=NONE, repr=False)
+    """How the read goes on; its handle resolves in the session only."""
+    continues: str | None = None
+    derived_from: tuple[str, ...] = ()
+    key: str | None = None
+    """The filter that holds the key of a lookup, where it was declared."""
+    query_id: str = ""
+    origin: Origin = "read"
+    deadline: datetime | None = None
+    """When a pending read expires into unavailable."""
+    shown: int | None = None
+    """How many records were shown; `None`: all of them."""
+    counted: bool = False
+    """Whether code counted over the whole of it, so that what was shown does not matter for a write."""
+    call_id: str | None = None
+    held: Held = field(default_factory=lambda: Held(None), repr=False, compare=False)
+    filter_key: FilterKey = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "filter_key", filter_key(self.filters))
+
+    @property
+    def codes(self) -> tuple[str, ...]:
+        """The reason codes of the read and of its presentation, each once."""
+        codes = dict.fromkeys(r.code for r in self.reasons)
+        if self.shown is not None:
+            codes["PRESENTATION_LIMIT"] = None
+        return tuple(codes)
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The names of the filters."""
+        return tuple(sorted(self.filters))
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether the read was asked for and has not finished; its deadline may have passed."""
+        return self.origin == "pending"
+
+    @property
+    def ids(self) -> frozenset[Hashable]:
+        """The ids it returned, comparable as JSON values."""
+        return self.held.keys
+
+    @property
+    def items(self) -> list[Any] | None:
+        """The records it returned, while the result store keeps them."""
+        result = self.held.result
+        return None if result is None else result.items
+
+    @property
+    def label(self) -> str:
+        """The resource and the names of its filters, never their values."""
+        return self.resource if not self.filters else f"{self.resource} ({', '.join(self.fields)})"
+
+    def __repr__(self) -> str:
+        codes = f" ({', '.join(self.codes)})" if self.reasons or self.shown is not None else ""
+        return f"<RecordedRead {self.id} {self.status} {self.label}{codes}>"
+
+    def __getstate__(self) -> dict[str, Any]:
+        withheld = {name: Withheld() for name in self.filters}
+        state = {n: getattr(self, n) for n in self.__dataclass_fields__ if n not in ("held", "filter_key")}
+        return {**state, "filters": withheld, "snapshot": None, "cuts": (), "continuation": NONE}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            object.__setattr__(self, name, value)
+        object.__setattr__(self, "held", Held(None))
+        object.__setattr__(self, "filter_key", filter_key(self.filters))
+
+
+def header_of(
+    result: ReadResult, *, resource: str | None = None, key: str | None = None, derived_from: Iterable[str] = ()
+) -> RecordedRead:
+    """Returns the header of a result.
+
+    Args:
+        result: the result; it is held by reference.
+        resource: the declared name, where it differs from the result's own.
+        key: the filter that holds the key of a lookup.
+        derived_from: the ids of reads that the result was made from, beside those it names itself.
+    """
+    scope, read = result.scope, result.read
+    return RecordedRead(
+        id=read.id,
+        resource=resource or scope.resource,
+        status=result.status,
+        filters=scope.filters,
+        intent=scope.intent,
+        reasons=tuple([WhyPart(r.code, r.detail, r.layer, r.source) for r in result.incomplete_reasons]),
+        visibility=scope.visibility,
+        snapshot=scope.snapshot,
+        selection=scope.selection,
+        consistency=result.consistency,
+        proof=result.proof,
+        total=result.total,
+        returned=result.returned,
+        started_at=read.started_at,
+        finished_at=read.finished_at,
+        sources=tuple([(s.name, s.status) for s in result.sources]),
+        cuts=tuple([Cut(id_key(c.item), c.field, c.why) for c in result.item_cuts]),
+        continuation=result.continuation,
+        continues=read.continues,
+        derived_from=tuple(dict.fromkeys((*read.derived_from, *derived_from))),
+        key=key,
+        query_id=read.query_id,
+        held=Held(result),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A read that was asked for: by a sibling call of the same turn, or by a call that stands in the history."""
+
+    resource: str
+    filters: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    intent: Intent = "inventory"
+    key: str | None = None
+    call_id: str | None = None
+
+    def pending(self, *, deadline: datetime | None = None, read_id: str | None = None) -> RecordedRead:
+        """Returns the header of a read in flight: no ids, no code but `EVIDENCE_PENDING`."""
+        return RecordedRead(
+            id=read_id or new_read_id(), resource=self.resource, status="unavailable", filters=self.filters,
+            intent=self.intent, key=self.key, call_id=self.call_id, origin="pending", deadline=deadline,
+        )  # fmt: skip
+
+    def from_history(self) -> RecordedRead:
+        """Returns the header of a result that the history holds and the ledger does not know.
+
+        It can block, never allow or clear; it is older than everything, and reading again clears it.
+        """
+        return RecordedRead(
+            id=new_read_id(), resource=self.resource, status="unavailable", filters=self.filters, intent=self.intent,
+            reasons=(WhyPart("SOURCE_UNAVAILABLE", "history", "client"),), key=self.key, call_id=self.call_id,
+            origin="history",
+        )  # fmt: skip
+
+
+def failed(read: RecordedRead, *, code: str, detail: str | None, now: datetime) -> RecordedRead:
+    """Returns a pending read as an unavailable one."""
+    start = read.started_at if read.started_at != LONG_AGO else now
+    return replace(
+        read, status="unavailable", origin="read", deadline=None, reasons=(WhyPart(code, detail, "client"),),
+        started_at=start, finished_at=max(start, now),
+    )  # fmt: skip
+
+
+def expired(read: RecordedRead) -> RecordedRead:
+    """Returns a pending read whose deadline has passed, as the unavailable read it became then."""
+    return replace(
+        read, status="unavailable", origin="expired", reasons=(WhyPart("SOURCE_UNAVAILABLE", "deadline", "client"),),
+        finished_at=read.deadline or read.started_at,
+    )  # fmt: skip
+
+
+def deadline_at(now: datetime, deadline_s: float) -> datetime:
+    """Returns the moment `deadline_s` seconds after `now`."""
+    return now + timedelta(seconds=deadline_s)

@@ -1,0 +1,250 @@
+"""The ledger: which sessions there are, and what was read in each. Append-only, headers only."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections import OrderedDict, deque
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, Literal, Protocol, assert_never
+
+from unabridged.contract import InvalidInput
+
+from .header import RecordedRead
+from .scope import FilterKey
+from .store import MemoryStore, ResultStore
+from .view import Evidence
+
+Kind = Literal["session", "thread", "run"]
+
+
+@dataclass(frozen=True, slots=True)
+class SessionKey:
+    """What tells sessions apart. An explicit `session("x")` and a thread named `x` are two."""
+
+    thread: str
+    principal: str | None = None
+    namespace: str | None = None
+    kind: Kind = "session"
+
+    @property
+    def digest(self) -> str:
+        """A stable name of the key that shows none of its parts."""
+        parts = repr((self.kind, self.namespace, self.principal, self.thread)).encode()
+        return hashlib.blake2b(parts, digest_size=16).hexdigest()
+
+    def __repr__(self) -> str:
+        return f"SessionKey({self.kind}, {self.digest[:8]})"
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A read was recorded, or is in flight."""
+
+    read: RecordedRead
+    declared: bool = False
+    """Whether it bears the name that its tool's author gave it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """A read in flight brought nothing: it failed, was cancelled, or ran out of time."""
+
+    read: RecordedRead
+
+
+@dataclass(frozen=True, slots=True)
+class Withdrawn:
+    """A read in flight was taken back."""
+
+    read_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """How much of a read was shown, and whether code counted over all of it."""
+
+    read_id: str
+    shown: int | None
+    counted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """The records of a read are kept no more, and so its ids are not either."""
+
+    read_id: str
+
+
+Event = Recorded | Settled | Withdrawn | Shown | Dropped
+
+
+@dataclass(slots=True)
+class Journal:
+    """The state of one session: its evidence, and what only its process can hold (handles, attempts).
+
+    Every change goes through `append`, under `lock`.
+    """
+
+    key: SessionKey
+    last_used: datetime
+    evidence: Evidence = field(default_factory=Evidence)
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    alive: bool = True
+    """Whether the evidence is whole: not evicted, not erased."""
+    handles: dict[str, Any] = field(default_factory=dict)
+    calls: set[str] = field(default_factory=set)
+    repeats: dict[tuple[str, FilterKey], int] = field(default_factory=dict)
+    deadlines: list[tuple[datetime, str]] = field(default_factory=list)
+    dropped: deque[str] = field(default_factory=deque)
+    """Read ids whose records the store has dropped, not yet noted; other sessions' threads may append."""
+    noted: set[Hashable] = field(default_factory=set)
+
+    def append(self, event: Event) -> RecordedRead | None:
+        """Writes an event down and takes it into the evidence; returns the header as it now stands."""
+        match event:
+            case Recorded(read, declared):
+                return self.evidence.add(read, declared=declared)
+            case Settled(read):
+                return self.evidence.settle_pending(read)
+            case Withdrawn(read_id):
+                self.evidence.withdraw(read_id)
+            case Shown(read_id, shown, counted):
+                self.evidence.update(read_id, shown=shown, counted=counted)
+                return self.evidence.find(read_id)
+            case Dropped(read_id):
+                self.evidence.drop(read_id)
+            case _:
+                assert_never(event)
+        return None
+
+    def forget(self) -> None:
+        """Forgets everything; what is asked of the evidence from now on is refused."""
+        self.alive = False
+        self.evidence = Evidence()
+        for held in (self.handles, self.calls, self.repeats, self.deadlines, self.dropped, self.noted):
+            held.clear()
+
+    def __repr__(self) -> str:
+        return f"<Journal {self.key!r} {'alive' if self.alive else 'forgotten'}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise TypeError("a journal cannot be pickled: it holds the state of a running session")
+
+
+class Ledger(Protocol):
+    """Keeps the journals of sessions."""
+
+    @property
+    def shared(self) -> bool:
+        """Whether several principals use it, so that a session must name its own."""
+
+    @property
+    def store(self) -> ResultStore:
+        """Where the records of its sessions are kept."""
+
+    def open(self, key: SessionKey, *, now: datetime) -> Journal:
+        """Returns the journal of a session, made on first use; that of an evicted session is not alive."""
+
+    def expire(self, journal: Journal, *, now: datetime) -> bool:
+        """Returns whether the session of this journal is over, and forgets it if so."""
+
+    def erase(self, key: SessionKey) -> None:
+        """Forgets a session; opening it again starts anew."""
+
+
+class MemoryLedger:
+    """Keeps journals in the memory of this process.
+
+    A session that was pushed out before its time refuses for the rest of it: what it read is not known any more.
+
+    Args of the constructor:
+        max_sessions: how many sessions are kept; the one used longest ago goes first.
+        max_age_s: how long a session is kept after its last use, in seconds.
+        shared: whether several principals use it.
+        store: where the records are kept; memory when not given.
+    """
+
+    def __init__(
+        self,
+        *,
+        max_sessions: int = 1_000,
+        max_age_s: float = 86_400.0,
+        shared: bool = False,
+        store: ResultStore | None = None,
+    ) -> None:
+        if max_sessions < 1:
+            raise InvalidInput(field="max_sessions", rule="must be at least 1")
+        self.store: ResultStore = MemoryStore() if store is None else store
+        self._max_sessions = max_sessions
+        self._max_age = timedelta(seconds=max_age_s)
+        self._shared = shared
+        self._journals: dict[SessionKey, Journal] = {}
+        self._evicted: OrderedDict[str, datetime] = OrderedDict()
+        self._lock = threading.Lock()
+
+    @property
+    def shared(self) -> bool:
+        """Whether several principals use it, so that a session must name its own."""
+        return self._shared
+
+    def __len__(self) -> int:
+        return len(self._journals)
+
+    def __repr__(self) -> str:
+        return f"<MemoryLedger {len(self)} sessions>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise TypeError("a memory ledger cannot be pickled")
+
+    def open(self, key: SessionKey, *, now: datetime) -> Journal:
+        """Returns the journal of a session, made on first use; that of an evicted session is not alive."""
+        with self._lock:
+            self._sweep(now)
+            journal = self._journals.get(key)
+            if journal is not None:
+                journal.last_used = max(journal.last_used, now)
+                return journal
+            journal = Journal(key, now, alive=key.digest not in self._evicted)
+            if journal.alive:
+                self._journals[key] = journal
+                self._make_room(journal)
+            return journal
+
+    def expire(self, journal: Journal, *, now: datetime) -> bool:
+        """Returns whether the session of this journal is over, and forgets it if so."""
+        if journal.alive and now - journal.last_used > self._max_age:
+            with self._lock:
+                if self._journals.get(journal.key) is journal:
+                    del self._journals[journal.key]
+                self._forget(journal)
+        return not journal.alive
+
+    def erase(self, key: SessionKey) -> None:
+        """Forgets a session; opening it again starts anew."""
+        with self._lock:
+            self._evicted.pop(key.digest, None)
+            journal = self._journals.pop(key, None)
+            if journal is not None:
+                self._forget(journal)
+
+    def _forget(self, journal: Journal) -> None:
+        journal.forget()
+        self.store.erase(journal.key.digest)
+
+    def _sweep(self, now: datetime) -> None:
+        for key in [k for k, j in self._journals.items() if now - j.last_used > self._max_age]:
+            self._forget(self._journals.pop(key))
+        while self._evicted and next(iter(self._evicted.values())) <= now:
+            self._evicted.popitem(last=False)
+
+    def _make_room(self, newest: Journal) -> None:
+        while len(self._journals) > self._max_sessions:
+            oldest = min((j for j in self._journals.values() if j is not newest), key=lambda j: j.last_used)
+            del self._journals[oldest.key]
+            self._evicted[oldest.key.digest] = oldest.last_used + self._max_age
+            if len(self._evicted) > 100 * self._max_sessions:
+                self._evicted.popitem(last=False)
+            self._forget(oldest)

@@ -1,0 +1,433 @@
+"""The session: the unit of evidence. What was read before a write or an answer."""
+
+from __future__ import annotations
+
+import heapq
+import logging
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar, Token
+from dataclasses import replace
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from unabridged import _ambient, _trail
+from unabridged.contract import Intent, InvalidInput, ReadResult, RepeatRead, UnresolvedHandle, new_handle, resume_of
+
+from .guard import judge_write
+from .header import Asked, RecordedRead, deadline_at, expired, failed, header_of
+from .intent import OnFail, Verdict, WriteIntent
+from .ledger import Dropped, Journal, Kind, Ledger, MemoryLedger, Recorded, SessionKey, Settled, Shown, Withdrawn
+from .pending import MAX_REPEATS, Pending, Route, SourceRoute, StoredRest
+from .store import ResultStore
+from .view import Evidence
+
+if TYPE_CHECKING:
+    from unabridged.answers import Caveat, Claim, FinalAnswer
+
+_log = logging.getLogger("unabridged.evidence")
+DEADLINE_S: Final = 120.0
+"""How long a read may be in flight, unless it says otherwise."""
+AskedFor = Asked | tuple[str, Mapping[str, Any]] | tuple[str, Mapping[str, Any], Intent]
+_default_lock = threading.Lock()
+_default: list[MemoryLedger] = []
+_entered: Final[ContextVar[tuple[Token[_ambient.Recorder | None], ...]]] = ContextVar("unabridged_entered", default=())
+"""The tokens of the `with` blocks around the running code, the innermost last."""
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+def _process_wide() -> MemoryLedger:
+    with _default_lock:
+        if not _default:
+            _default.append(MemoryLedger())
+        return _default[0]
+
+
+class Session:
+    """What was read under one key, and the judgement of writes and answers by it.
+
+    Use it as a context manager, or `open()` and `close()` it where a block does not reach, as across the cells of a
+    notebook. Two sessions of one key share their evidence. Safe for threads; a thread that copied the context of one
+    in scope joins it.
+
+    Args of the constructor: see `session`.
+    """
+
+    def __init__(
+        self,
+        key: SessionKey,
+        *,
+        ledger: Ledger | None = None,
+        store: ResultStore | None = None,
+        audit: object | None = None,
+        now: Callable[[], datetime] = _utc_now,
+    ) -> None:
+        self.key = key
+        self.ledger: Ledger = _process_wide() if ledger is None else ledger
+        self.store: ResultStore = self.ledger.store if store is None else store
+        self.audit = audit
+        self.closed = False
+        self._now = now
+        self._journal = self.ledger.open(key, now=now())
+
+    def __repr__(self) -> str:
+        return f"<Session {self.key!r} {len(self._journal.evidence)} reads>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise TypeError("a session cannot be pickled: it holds evidence; open one of the same key instead")
+
+    def __enter__(self) -> Self:
+        _entered.set((*_entered.get(), _ambient.ambient.set(self)))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        *outer, token = _entered.get()
+        _entered.set(tuple(outer))
+        _ambient.ambient.reset(token)
+
+    def open(self) -> Self:
+        """Puts the session in scope until `close`, in this thread and in what copies its context."""
+        self.closed = False
+        _ambient.enter(self)
+        return self
+
+    def close(self) -> None:
+        """Takes the session out of scope. Its evidence stays: opening a session of its key goes on with it."""
+        self.closed = True
+        _ambient.leave(self)
+
+    @property
+    def alive(self) -> bool:
+        """Whether the evidence is whole: the session was neither evicted nor erased."""
+        return not self.ledger.expire(self._journal, now=self._now())
+
+    @property
+    def evidence(self) -> Evidence:
+        """The indexed view of the reads; it grows as the session goes on."""
+        return self._journal.evidence
+
+    @property
+    def reads(self) -> Evidence:
+        """The headers of all reads in their order, also of those that do not stand any more."""
+        return self._journal.evidence
+
+    @contextmanager
+    def _turn(self) -> Iterator[tuple[Journal, datetime]]:
+        """Holds the lock, with what happened meanwhile noted: records dropped from the store, deadlines passed."""
+        journal, now = self._journal, self._now()
+        with journal.lock:
+            if not self.ledger.expire(journal, now=now):
+                journal.last_used = max(journal.last_used, now)
+            while journal.dropped:
+                journal.append(Dropped(journal.dropped.popleft()))
+            while journal.deadlines and journal.deadlines[0][0] <= now:
+                _, read_id = heapq.heappop(journal.deadlines)
+                read = journal.evidence.find(read_id)
+                if read is not None and read.is_pending:
+                    journal.append(Settled(expired(read)))
+            yield journal, now
+
+    def record(
+        self,
+        result: ReadResult,
+        /,
+        *,
+        resource: str | None = None,
+        key: str | None = None,
+        derived_from: Iterable[str] = (),
+        call_id: str | None = None,
+    ) -> RecordedRead:
+        """Records a read. Idempotent by read id; a declared name given later holds.
+
+        Args:
+            result: the result, as read and before presentation. It is kept by reference.
+            resource: the declared name, where the result may bear another.
+            key: for a lookup, the filter that holds its key.
+            derived_from: ids of reads that it was made from.
+            call_id: the id of the tool call that it answers.
+        """
+        header = header_of(result, resource=resource, key=key, derived_from=derived_from)
+        with self._turn() as (journal, now):
+            header = replace(header, call_id=call_id) if call_id else header
+            return self._record(journal, Recorded(header, declared=resource is not None), result, now)
+
+    def _record(self, journal: Journal, event: Recorded, result: ReadResult, now: datetime) -> RecordedRead:
+        header = event.read
+        first = journal.evidence.find(header.id) is None
+        if first and not self.store.put(self.key.digest, result, now=now, on_drop=journal.dropped.append):
+            header.held.drop()
+        read = journal.append(event) or header
+        if read.call_id is not None:
+            journal.calls.add(read.call_id)
+        if not first:
+            return read
+        self._keep_handle(journal, read, result)
+        _trail.read(result)
+        return read
+
+    def _keep_handle(self, journal: Journal, read: RecordedRead, result: ReadResult) -> None:
+        handle, resume = getattr(result.continuation, "handle", None), resume_of(result)
+        if handle is None or resume is None:
+            return
+        left = None
+        if isinstance(result.continuation, RepeatRead):
+            spent = journal.repeats.get((read.resource, read.filter_key), 0)
+            left = min(MAX_REPEATS - spent, result.continuation.attempts_left)
+        journal.handles[handle] = SourceRoute(read, resume, left)
+
+    def begin(
+        self,
+        resource: str,
+        filters: Mapping[str, Any] | None = None,
+        *,
+        deadline_s: float = DEADLINE_S,
+        intent: Intent = "inventory",
+        key: str | None = None,
+        call_id: str | None = None,
+    ) -> Pending:
+        """Notes that a read is in flight. It expires with its deadline into unavailable.
+
+        Args:
+            resource: the declared name.
+            filters: what is asked for.
+            deadline_s: seconds until it expires.
+            intent: what is asked for: an inventory, a sample or a lookup.
+            key: for a lookup, the filter that holds its key.
+            call_id: the id of the tool call.
+        """
+        with self._turn() as (journal, now):
+            until = deadline_at(now, deadline_s)
+            read = replace(Asked(resource, filters or {}, intent, key, call_id).pending(deadline=until), started_at=now)
+            journal.append(Recorded(read))
+            heapq.heappush(journal.deadlines, (until, read.id))
+            if call_id is not None:
+                journal.calls.add(call_id)
+            return Pending(read.id, resource, key, call_id, now, until)
+
+    def finish(
+        self,
+        pending: Pending | None,
+        result: ReadResult,
+        *,
+        resource: str | None = None,
+        key: str | None = None,
+        derived_from: Iterable[str] = (),
+    ) -> RecordedRead:
+        """Records what a read in flight brought, under its declared name; also when its deadline had passed."""
+        if pending is None:
+            return self.record(result, resource=resource, key=key, derived_from=derived_from)
+        header = header_of(
+            result, resource=resource or pending.resource, key=key or pending.key, derived_from=derived_from
+        )
+        with self._turn() as (journal, now):
+            journal.append(Withdrawn(pending.id))
+            event = Recorded(replace(header, call_id=pending.call_id), declared=True)
+            return self._record(journal, event, result, now)
+
+    def fail(self, pending: Pending, code: str = "SOURCE_UNAVAILABLE", *, detail: str | None = None) -> RecordedRead:
+        """Records a read in flight as unavailable: it failed, or was cancelled (`detail="cancelled"`)."""
+        with self._turn() as (journal, now):
+            read = journal.evidence.find(pending.id)
+            if read is None:
+                raise InvalidInput(field="pending", rule="must be a read in flight of this session")
+            return journal.append(Settled(failed(read, code=code, detail=detail, now=now))) or read
+
+    def cancel(self, pending: Pending) -> RecordedRead:
+        """Records a read that was cancelled or abandoned: unavailable."""
+        return self.fail(pending, detail="cancelled")
+
+    def withdraw(self, pending: Pending) -> None:
+        """Takes a read in flight back: it was interrupted and will be asked for again."""
+        with self._turn() as (journal, _):
+            journal.append(Withdrawn(pending.id))
+            if pending.call_id is not None:
+                journal.calls.discard(pending.call_id)
+
+    def presented(self, read_id: str, shown: int, *, handle: str | None = None) -> str | None:
+        """Notes that only the first `shown` records of a read were shown; returns a handle to the rest.
+
+        Once all of them were shown, or where the read is not known, there is no rest and no handle.
+        """
+        with self._turn() as (journal, _):
+            read = journal.evidence.find(read_id)
+            if read is None or read.status == "unavailable":
+                return None
+            rest = shown < read.returned
+            journal.append(Shown(read_id, shown if rest else None, read.counted))
+            if not rest:
+                return None
+            handle = handle or new_handle()
+            journal.handles[handle] = (read_id, shown)
+            return handle
+
+    def counted(self, read_id: str) -> None:
+        """Notes that code counted over the whole of a read: what was shown of it does not hold back a write."""
+        with self._turn() as (journal, _):
+            read = journal.evidence.find(read_id)
+            if read is not None:
+                journal.append(Shown(read_id, read.shown, True))
+
+    def resolve(self, handle: str) -> Route:
+        """Returns what a handle of this session leads to: the stored rest of a read, or the way on at its source.
+
+        A read that starts again may do so three times in a session.
+
+        Raises:
+            UnresolvedHandle: the handle is of another session, forgotten, spent, or never was one.
+        """
+        with self._turn() as (journal, now):
+            route = journal.handles.get(handle) if isinstance(handle, str) else None
+            if isinstance(route, tuple):
+                return self._stored_rest(journal, *route, now=now)
+            if not isinstance(route, SourceRoute) or not journal.alive:
+                raise UnresolvedHandle
+            if route.attempts_left is None:
+                return route
+            scope = (route.read.resource, route.read.filter_key)
+            spent = journal.repeats.get(scope, 0)
+            if spent >= MAX_REPEATS or route.attempts_left <= 0:
+                raise UnresolvedHandle
+            journal.repeats[scope] = spent + 1
+            return replace(route, attempts_left=MAX_REPEATS - spent - 1)
+
+    def _stored_rest(self, journal: Journal, read_id: str, start: int, *, now: datetime) -> StoredRest:
+        read = journal.evidence.find(read_id)
+        result = self.store.get(self.key.digest, read_id, now=now)
+        if read is None or result is None:
+            raise UnresolvedHandle
+        return StoredRest(read, result, start)
+
+    def repeats_left(self, resource: str, filters: Mapping[str, Any] | None = None) -> int:
+        """Returns how often a read of this scope may still be started again after it failed altogether."""
+        scope = Asked(resource, filters or {}).pending().filter_key
+        with self._turn() as (journal, _):
+            return max(0, MAX_REPEATS - journal.repeats.get((resource, scope), 0))
+
+    def result(self, read_id: str) -> ReadResult | None:
+        """Returns the stored result of a read, or nothing once the store has dropped it."""
+        return self.store.get(self.key.digest, read_id, now=self._now())
+
+    def knows_call(self, call_id: str) -> bool:
+        """Tells whether a tool call was recorded here."""
+        with self._journal.lock:
+            return call_id in self._journal.calls
+
+    def note_call(self, call_id: str) -> None:
+        """Notes a tool call that leaves no evidence, so that its result in the history is not foreign."""
+        with self._journal.lock:
+            self._journal.calls.add(call_id)
+
+    def import_history(self, entries: Iterable[Asked]) -> int:
+        """Records tool results of the history that are not known here; returns how many.
+
+        Such a result can block, never allow or clear: it counts as unavailable and older than everything, with the
+        filters of its call. Reading again clears it. Idempotent by call id.
+        """
+        count = 0
+        with self._turn() as (journal, _):
+            for entry in entries:
+                if entry.call_id is None or entry.call_id not in journal.calls:
+                    journal.append(Recorded(entry.from_history()))
+                    count += 1
+                if entry.call_id is not None:
+                    journal.calls.add(entry.call_id)
+        return count
+
+    def judge_write(
+        self,
+        intent: WriteIntent,
+        *,
+        same_turn: Sequence[AskedFor] = (),
+        on_fail: OnFail = "refuse",
+        has_approver: bool = False,
+    ) -> Verdict:
+        """Returns whether a write may run. A guard that fails refuses: `GUARD_FAILED`.
+
+        Args:
+            intent: the write.
+            same_turn: the reads asked for in the same turn of the model.
+            on_fail: what becomes of a write that may not run.
+            has_approver: whether there is a person to review a destructive write.
+        """
+        try:
+            asked = [a if isinstance(a, Asked) else Asked(*a) for a in same_turn]
+            with self._turn() as (journal, now):
+                evidence = journal.evidence
+                if not journal.alive:  # looked at after the evidence was taken: forgetting goes the other way round
+                    return Verdict("refuse", ("GUARD_FAILED",), options=("abandon",))
+                return judge_write(
+                    intent, evidence, now=now, same_turn=asked, on_fail=on_fail, has_approver=has_approver
+                )
+        except Exception as error:  # noqa: BLE001 - the outermost boundary of the guard: a guard that fails refuses
+            _log.error("the guard failed with %s", type(error).__name__)
+            return Verdict("refuse", ("GUARD_FAILED",), options=("abandon",))
+
+    def judge_answer(
+        self, text: str, claims: Sequence[Claim | Mapping[str, Any]] = (), language: str | None = None
+    ) -> FinalAnswer:
+        """Returns the answer with its caveats and its outcome; its coverage comes from the ledger."""
+        from unabridged.answers import judge_answer
+
+        with self._turn() as (journal, _):
+            return judge_answer(text, journal.evidence, claims=claims, language=language)
+
+    def caveats(self, *, language: str | None = None) -> tuple[Caveat, ...]:
+        """Returns a caveat for every read that is not complete."""
+        from unabridged.answers import caveats
+
+        with self._turn() as (journal, _):
+            return caveats(journal.evidence, language=language)
+
+    def erase(self) -> None:
+        """Forgets headers, records and handles. Writes are refused until a session of the key is opened anew."""
+        self.store.erase(self.key.digest)
+        self.ledger.erase(self.key)
+        self._journal.forget()
+
+
+def session(
+    id: str,
+    *,
+    principal: str | None = None,
+    namespace: str | None = None,
+    ledger: Ledger | None = None,
+    audit: object | None = None,
+    kind: Kind = "session",
+    store: ResultStore | None = None,
+    now: Callable[[], datetime] = _utc_now,
+) -> Session:
+    """Returns the session of a key; use it in a `with` block, or `open()` it.
+
+    Args:
+        id: the name of the conversation or the case.
+        principal: on whose behalf is read; required with a shared ledger.
+        namespace: keeps applications apart that share a ledger.
+        ledger: where the headers are kept; the memory of this process when not given.
+        audit: where decisions are written down.
+        kind: tells an explicit session from a thread or a run of the same name.
+        store: where the records are kept; the ledger's own store when not given.
+        now: the clock.
+
+    Raises:
+        InvalidInput: a name is empty, or the ledger is shared and no principal is named.
+    """
+    for name, value in (("id", id), ("principal", principal), ("namespace", namespace)):
+        if (value is not None or name == "id") and (not isinstance(value, str) or not value):
+            raise InvalidInput(field=name, rule="must be a non-empty text")
+    if principal is None and ledger is not None and ledger.shared:
+        raise InvalidInput(field="principal", rule="is required with a shared ledger")
+    key = SessionKey(id, principal, namespace, kind)
+    return Session(key, ledger=ledger, store=store, audit=audit, now=now)
+
+
+def current_session() -> Session | None:
+    """Returns the session in scope, or nothing."""
+    found = _ambient.current()
+    return found if isinstance(found, Session) else None
