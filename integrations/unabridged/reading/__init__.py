@@ -1,6 +1,8 @@
-"""Reading: walkers, the judge, budgets and the drivers. Nothing here imports an HTTP client until one is needed."""
+"""Reading: walkers, the judge, budgets and the drivers. No HTTP client is imported until one is needed."""
 
 from .query import Budget, Query
+from .resume import Resume
+from .run import run_read
 from .transport import AsyncTransport, Clock, Fault, Request, Response, SystemClock, Transport
 
 __all__ = [
@@ -11,6 +13,8 @@ __all__ = [
     "Query",
     "Request",
     "Response",
+    "Resume",
     "SystemClock",
     "Transport",
+    "run_read",
 ]

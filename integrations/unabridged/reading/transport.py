@@ -71,6 +71,7 @@ class Fault:
     kind: FaultKind
     body: bytes = b""
     status: int | None = None
+    headers: tuple[tuple[str, str], ...] = ()
 
 
 class Transport(Protocol):

@@ -1,0 +1,216 @@
+"""What a response is, decided in the one order that the format states (`PROFILES.md`, Classification)."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any, Final
+
+from unabridged.contract.ids import safe_value
+from unabridged.profiles.conditions import When
+from unabridged.profiles.format import Expired, Profile
+from unabridged.profiles.paths import MISSING, PathFailed, compile_path
+
+from .page import Failure, Page, Undecodable, decode_json, header_map
+from .transport import Fault, Response
+
+_SECONDS: Final = re.compile(r"[0-9]{1,10}(?:\.[0-9]{1,9})?\Z")
+_LONGEST_WAIT_S: Final = 10.0 * 365 * 86400
+_NO_BODY: Final = object()
+_PASSING_STATUS: Final = frozenset({408, 425, 429})
+MALFORMED: Final = Failure(code="PROTOCOL_ANOMALY", detail="malformed_page", passing=False)
+
+
+def classify(reply: Response | Fault, profile: Profile, *, continuation_sent: bool, now: datetime) -> Page | Failure:
+    """Returns the page that a reply holds, or why it holds none.
+
+    Args:
+        reply: what the transport brought.
+        profile: what the service's responses mean.
+        continuation_sent: whether the request carried a continuation; only then can one have expired.
+        now: the time of the reply, for waits that name a moment.
+    """
+    if isinstance(reply, Fault):
+        failure = _fault(reply)
+        if failure is not None:
+            return failure
+        reply, cut = Response(status=reply.status or 200, headers=reply.headers, body=reply.body), True
+    else:
+        cut = False
+    seen = _Seen(reply)
+    return (
+        _continuation_failure(seen, profile, continuation_sent=continuation_sent, now=now)
+        or _transport_failure(seen, profile, cut=cut, now=now)
+        or _page(seen, profile)
+    )
+
+
+class _Seen:
+    """A response whose body is decoded at most once, and only when something looks into it."""
+
+    def __init__(self, response: Response) -> None:
+        self.status = response.status
+        self.raw_headers = response.headers
+        self.raw_body = response.body
+        self._body: Any = None
+        self._headers: dict[str, str] | None = None
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        if self._headers is None:
+            self._headers = header_map(self.raw_headers)
+        return self._headers
+
+    @property
+    def body(self) -> Any:
+        """The decoded body, or `_NO_BODY` when it does not decode."""
+        if self._body is None:
+            try:
+                self._body = (decode_json(self.raw_body),)
+            except Undecodable:
+                self._body = (_NO_BODY,)
+        return self._body[0]
+
+    def meets(self, path: str, when: When) -> bool:
+        return when.holds(self.value(path))
+
+    def value(self, path: str) -> Any:
+        compiled = compile_path(path)
+        if compiled.kind == "header":
+            return compiled.read_page(None, self.headers)
+        if self.body is _NO_BODY:
+            return MISSING
+        try:
+            return compiled.read(self.body)
+        except PathFailed:
+            return MISSING
+
+
+def _fault(fault: Fault) -> Failure | None:
+    match fault.kind:
+        case "timeout" | "dns" | "disconnect":
+            return Failure(code="SOURCE_UNAVAILABLE", detail=fault.kind, layer="transport")
+        case "deadline":
+            return Failure(code="TIME_BUDGET_EXCEEDED", detail="max_seconds", layer="client", resend=False)
+        case "too_large":
+            return Failure(
+                code="CLIENT_LIMIT_REACHED",
+                detail="max_bytes",
+                layer="client",
+                resend=False,
+                again=False,
+                passing=False,
+            )
+        case "undecodable":
+            return Failure(code="TRANSPORT_TRUNCATED", detail="invalid_json", layer="transport")
+        case "short_body":
+            return None
+
+
+def _continuation_failure(seen: _Seen, profile: Profile, *, continuation_sent: bool, now: datetime) -> Failure | None:
+    if continuation_sent and any(_is_expired(seen, rule) for rule in profile.expired):
+        return Failure(code="CONTINUATION_EXPIRED", resend=False, again=False, passing=False)
+    limit = profile.rate_limit
+    if seen.status in limit.status and (
+        seen.status == 429 or limit.when is None or seen.meets(limit.when.path, limit.when.when)
+    ):
+        return Failure(code="RATE_LIMITED", wait_s=_announced_wait(seen, limit.wait_from, now))
+    return None
+
+
+def _is_expired(seen: _Seen, rule: Expired) -> bool:
+    if rule.status is not None and seen.status != rule.status:
+        return False
+    return rule.path is None or rule.when is None or seen.meets(rule.path, rule.when)
+
+
+def _transport_failure(seen: _Seen, profile: Profile, *, cut: bool, now: datetime) -> Failure | None:
+    status = seen.status
+    if status in (401, 403):
+        detail = "unauthorized" if status == 401 else "forbidden"
+        native = {"status": status}
+        return Failure("VISIBILITY_RESTRICTED", detail, native=native, resend=False, again=False, passing=False)
+    if status == 206:
+        return Failure(code="TRANSPORT_TRUNCATED", detail="unrequested_range", layer="transport")
+    if cut or _is_short(seen):
+        return Failure(code="TRANSPORT_TRUNCATED", detail="short_body", layer="transport")
+    if not 200 <= status < 300:
+        wait = _announced_wait(seen, profile.rate_limit.wait_from, now) if status == 503 else None
+        passing = status >= 500 or status in _PASSING_STATUS
+        return Failure("SOURCE_UNAVAILABLE", "status", native={"status": status}, passing=passing, wait_s=wait)
+    return None
+
+
+def _is_short(seen: _Seen) -> bool:
+    """A body shorter than its declared length. The length counts coded bytes, so a coded body is not compared."""
+    length = None
+    for name, value in seen.raw_headers:
+        lower = name.lower()
+        if lower == "content-encoding":
+            return False
+        if lower == "content-length":
+            length = value
+    return length is not None and length.isascii() and length.isdigit() and len(seen.raw_body) < int(length[:18])
+
+
+def _page(seen: _Seen, profile: Profile) -> Page | Failure:
+    size = len(seen.raw_body)
+    if seen.status in profile.empty_status:
+        return Page(None, seen.raw_headers, [], size, is_empty_status=True)
+    if seen.body is _NO_BODY:
+        return Failure(code="TRANSPORT_TRUNCATED", detail="invalid_json", layer="transport")
+    for rule in profile.errors:
+        if seen.meets(rule.path, rule.when):
+            final = rule.code in ("CONTINUATION_EXPIRED", "VISIBILITY_RESTRICTED")
+            native = {compile_path(rule.path).label: safe_value(_scalar(seen.value(rule.path)))}
+            detail = rule.detail or ("error_in_body" if rule.code == "SOURCE_UNAVAILABLE" else None)
+            return Failure(rule.code, detail, native=native, resend=not final, again=not final, passing=not final)
+    path = compile_path(profile.items or "@")
+    try:
+        records = path.read_page(seen.body, seen.headers) if path.kind == "header" else path.read(seen.body)
+    except PathFailed:
+        return MALFORMED
+    if type(records) is not list:
+        return MALFORMED
+    return Page(seen.body, seen.raw_headers, records, size)
+
+
+def _scalar(value: Any) -> Any:
+    return value if value is None or isinstance(value, str | int | float) else "<value>"
+
+
+def _announced_wait(seen: _Seen, places: Sequence[str], now: datetime) -> float | None:
+    """Returns the first wait that the response states, in seconds; a moment that has passed is no wait at all."""
+    for place in places:
+        kind, _, rest = place.partition(":")
+        value = seen.value(rest if kind == "body" else f"header:{rest}")
+        moment = kind == "header_epoch"
+        seconds = _seconds(value, now=now, is_epoch=moment)
+        if seconds is not None:
+            return min(max(seconds, 0), _LONGEST_WAIT_S)
+    return None
+
+
+def _seconds(value: Any, *, now: datetime, is_epoch: bool) -> float | None:
+    if isinstance(value, str):
+        text = value.strip()
+        if not _SECONDS.match(text):
+            return None if is_epoch else _until(text, now)
+        value = float(text)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    if not -1e15 < value < 1e15 or not math.isfinite(value):
+        return None
+    return value - now.timestamp() if is_epoch else value
+
+
+def _until(text: str, now: datetime) -> float | None:
+    try:
+        moment = parsedate_to_datetime(text)
+    except (ValueError, TypeError, OverflowError, IndexError):
+        return None
+    aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+    return (aware - now).total_seconds()

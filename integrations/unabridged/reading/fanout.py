@@ -1,0 +1,134 @@
+"""The combinator `fanout`: one walk a source, one budget for all, outcomes kept apart."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from unabridged.contract.continuation import Continuation
+from unabridged.contract.ids import new_read_id
+from unabridged.contract.merge import merge
+from unabridged.contract.parts import SourceOutcome
+from unabridged.contract.results import ReadResult, resume_of, with_ids, with_resume
+from unabridged.profiles.walks import FanoutWalk
+
+from .ask import Ask, Chain, Command, Emit
+from .loop import Loop, Reading
+from .resume import Resume
+from .routes import with_handle
+from .spend import Spend
+from .transport import Fault, Response
+
+_MERGED_ROUTES = frozenset(
+    {"retry_sources", "retry_after", "read_more", "next_page", "retry_with_deadline", "repeat_read", "restart_scan"}
+)
+
+
+def read_fanout(resume: Resume, *, stream: bool = False) -> Reading:
+    """Reads every source in the order of `over`, or those of an earlier fan-out that have a way on.
+
+    In a stream, each page but a source's last is handed out as it comes; the last pages come together, in the result
+    that says what the whole is.
+    """
+    ask = resume.ask
+    walk = ask.profile.walk
+    if not isinstance(walk, FanoutWalk):
+        raise TypeError("only a fan-out is read here")
+    spend = Spend(budget=ask.budget, clock=ask.clock, started=ask.clock.monotonic())
+    started_at = ask.clock.now()
+    earlier = dict(resume.parts)
+    last_id = resume.chain.read_id
+    parts: list[tuple[str, ReadResult]] = []
+    for name in walk.over:
+        result, last_id = yield from _read_source(ask, name, earlier.get(name), spend, last_id, stream=stream)
+        parts.append((name, result))
+    merged = merge([result for _, result in parts], resource=ask.query.resource)
+    header = merged.read.model_copy(
+        update={
+            "id": new_read_id(),
+            "query_id": ask.query_id,
+            "adapter": f"{ask.profile.name}/{ask.profile.version}",
+            "started_at": started_at,
+            "finished_at": ask.clock.now(),
+            "requests": spend.requests,
+            "budget": spend.spent(),
+            "continues": last_id,
+        }
+    )
+    return _whole(ask, merged, header, parts)
+
+
+def _read_source(
+    ask: Ask, name: str, earlier: ReadResult | None, spend: Spend, last_id: str | None, *, stream: bool
+) -> Generator[Command, Response | Fault | None, tuple[ReadResult, str | None]]:
+    """Reads one source; one that is finished, or has no way on, stands with its outcome and without its items."""
+    walk = ask.profile.walk
+    inner = walk.inner if isinstance(walk, FanoutWalk) else ask.profile
+    begun = replace(ask, profile=inner, source=name)
+    chain = Chain()
+    if earlier is not None:
+        resume = resume_of(earlier)
+        if not isinstance(resume, Resume):
+            return _stub(earlier), last_id
+        begun = replace(resume.ask, budget=ask.budget, clock=ask.clock)
+        chain = resume.chain
+    reading = Loop(begun, replace(chain, read_id=None), spend).run(stream=stream)
+    reply: Response | Fault | None = None
+    while True:
+        try:
+            command = reading.send(reply)
+        except StopIteration as end:
+            result: ReadResult = end.value
+            spend.items += result.returned
+            return result, last_id
+        reply = None
+        if isinstance(command, Emit):
+            page = command.result
+            spend.items += page.returned
+            page = _linked(page, last_id)
+            last_id = page.read.id
+            yield Emit(page)
+        else:
+            reply = yield command
+
+
+def _linked(page: ReadResult, last_id: str | None) -> ReadResult:
+    """Links a page of a stream to the page handed out before it, whichever source that came from."""
+    read = page.read.model_copy(update={"continues": last_id})
+    return page.model_copy(update={"read": read})
+
+
+def _stub(result: ReadResult) -> ReadResult:
+    """Returns the outcome of a source whose items an earlier link has delivered."""
+    if result.items is None:
+        return result
+    sources = tuple(SourceOutcome(name=s.name, status=s.status, reasons=s.reasons) for s in result.sources)
+    fields: dict[str, Any] = {"items": [], "returned": 0, "sources": sources, "item_cuts": ()}
+    if result.status == "complete":
+        fields["finding_count"] = 0
+    return with_ids(result.model_copy(update=fields), ())
+
+
+def _whole(ask: Ask, merged: ReadResult, header: Any, parts: Sequence[tuple[str, ReadResult]]) -> ReadResult:
+    route: Continuation = merged.continuation
+    can_go_on = route.kind in _MERGED_ROUTES and any(isinstance(resume_of(r), Resume) for _, r in parts)
+    retries_dead = route.kind == "retry_sources"
+    if can_go_on or retries_dead:
+        route = with_handle(route)
+    result = merged.model_copy(update={"read": header, "continuation": route})
+    if not (can_go_on or retries_dead):
+        return result
+    again = tuple((name, _with_way(ask, name, part)) for name, part in parts)
+    chain = Chain(read_id=result.read.id)
+    return with_resume(result, Resume(ask=ask, chain=chain, parts=again))
+
+
+def _with_way(ask: Ask, name: str, part: ReadResult) -> ReadResult:
+    """A dead source is asked again from its first page where it left no place to go on from."""
+    if part.status != "unavailable" or isinstance(resume_of(part), Resume):
+        return part
+    walk = ask.profile.walk
+    if not isinstance(walk, FanoutWalk):
+        return part
+    return with_resume(part, Resume(ask=replace(ask, profile=walk.inner, source=name), chain=Chain(), kind="fresh"))

@@ -1,0 +1,196 @@
+"""What the pages of a read say about it, page by page: signals, counts, snapshots and sizes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from unabridged.contract.ids import id_key, is_token, json_equal, safe_value
+from unabridged.contract.parts import Notice, Reason
+from unabridged.profiles.format import Count, CountKind, Profile, Signal
+from unabridged.profiles.paths import MISSING, PathFailed, compile_path
+
+from .page import Page
+from .walkers import Counted
+
+_KINDS: dict[str, CountKind] = {
+    "exact": "exact",
+    "lower_bound": "lower_bound",
+    "estimate": "estimate",
+    "capped": "capped",
+    "page": "page",
+    "before_permissions": "before_permissions",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What a chain remembers of its earlier pages."""
+
+    pages: int = 0
+    count: Counted | None = None
+    exact: int | None = None
+    """The last exact count."""
+    snapshot: Any = MISSING
+    snapshots: int = 0
+    """How many pages stated a snapshot."""
+    size_used: int | None = None
+
+
+class Observations:
+    """Gathers what pages state. Reasons and warnings belong to one envelope, everything else to the chain."""
+
+    def __init__(self, profile: Profile, *, source: str, kept: Kept) -> None:
+        self._profile = profile
+        self._source = source
+        self._signals = tuple((signal, compile_path(signal.path)) for signal in profile.signals)
+        self.pages = kept.pages
+        self.count = kept.count
+        self.exact = kept.exact
+        self.snapshot = kept.snapshot
+        self.snapshots = kept.snapshots
+        self.size_used = kept.size_used
+        self.start_link()
+
+    def start_link(self) -> None:
+        """Begins a new envelope of the same chain."""
+        self.reasons: dict[tuple[Any, ...], Reason] = {}
+        self.notices: dict[Any, Notice] = {}
+        self.named: dict[str, str] = {}
+        """Sources that the pages name as missing, and the code of each."""
+        self.total_changed = self.count_changed = self.snapshot_changed = self.size_changed = False
+
+    @property
+    def kept(self) -> Kept:
+        """What the next link of the chain starts from."""
+        return Kept(self.pages, self.count, self.exact, self.snapshot, self.snapshots, self.size_used)
+
+    @property
+    def is_snapshot(self) -> bool:
+        """Whether every page of the chain stated the same snapshot."""
+        return self.pages > 0 and self.snapshots == self.pages and not self.snapshot_changed
+
+    def add(self, page: Page) -> None:
+        """Takes in one page, the empty last one included."""
+        self.pages += 1
+        for signal, path in self._signals:
+            self._signal(page, signal, path)
+        counted = stated_count(page, self._profile)
+        if counted is not None:
+            self._counted(counted)
+        if self._profile.snapshot is not None:
+            self._snapshot(page, self._profile.snapshot.path)
+        if self._profile.size is not None:
+            self._size(page)
+
+    def _signal(self, page: Page, signal: Signal, path: Any) -> None:
+        try:
+            value = page.get(path)
+        except PathFailed:
+            if not page.is_empty_status:
+                self._reason(Reason(code="PROTOCOL_ANOMALY", detail="unknown_value", source=self._source))
+            return
+        if not signal.when.holds(value):
+            return
+        observed = {path.label: safe_value(value) if not isinstance(value, list | dict) else "<text>"}
+        if signal.warning is not None:
+            notice = Notice(
+                code=signal.warning, severity="source", observed=observed, owner=signal.owner, expires=signal.expires
+            )
+            self.notices.setdefault((signal.warning, signal.path), notice)
+        elif signal.code is not None:
+            names = _source_names(value, start=len(self.named)) if signal.names_sources else []
+            for name in names:
+                self.named.setdefault(name, signal.code)
+                self._reason(Reason(code=signal.code, detail=signal.detail, source=name))
+            if not names:
+                self._reason(Reason(code=signal.code, detail=signal.detail, source=self._source, native=observed))
+
+    def _reason(self, reason: Reason) -> None:
+        self.reasons.setdefault((reason.code, reason.detail, reason.source), reason)
+
+    def _counted(self, counted: Counted) -> None:
+        if counted.kind == "exact":
+            self.total_changed |= self.exact is not None and self.exact != counted.value
+            self.exact = counted.value
+        elif counted.kind != "page" and self.count is not None and self.count.kind != "page":
+            self.count_changed |= self.count.value != counted.value
+        self.count = counted
+
+    def _snapshot(self, page: Page, path: str) -> None:
+        try:
+            value = page.get(compile_path(path))
+        except PathFailed:
+            return
+        if value is MISSING or value is None:
+            return
+        self.snapshots += 1
+        if self.snapshot is not MISSING and not json_equal(self.snapshot, value):
+            self.snapshot_changed = True
+        self.snapshot = value
+
+    def _size(self, page: Page) -> None:
+        used = used_size(page, self._profile)
+        size = self._profile.size
+        if size is not None and size.max is not None and len(page.records) > size.max:
+            self.size_changed = True
+        if used is not None:
+            self.size_changed |= self.size_used is not None and self.size_used != used
+            self.size_used = used
+
+
+def used_size(page: Page, profile: Profile) -> int | None:
+    """Returns the page size that the server says it used."""
+    if profile.size is None or profile.size.read is None:
+        return None
+    try:
+        value = page.get(compile_path(profile.size.read))
+    except PathFailed:
+        return None
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+
+
+def stated_count(page: Page, profile: Profile) -> Counted | None:
+    """Returns the count that a page declares; an offset walk's `total` is an exact count where no `count` is given."""
+    count = profile.count
+    if count is None:
+        total = getattr(profile.walk, "total", None)
+        return None if total is None else read_count(page, Count.model_construct(path=total, kind="exact"))
+    return read_count(page, count)
+
+
+def read_count(page: Page, count: Count) -> Counted | None:
+    """Returns what one declared count says on one page; missing, or no whole number, is not stated."""
+    try:
+        value = page.get(compile_path(count.path))
+        kind = count.kind if count.kind_from is None else _kind_from(page, count.kind_from)
+    except PathFailed:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != value // 1 or value < 0:
+        return None
+    if kind is None:
+        return None
+    if count.cap is not None and value >= count.cap:
+        kind = "capped"
+    return Counted(value=int(value), kind=kind)
+
+
+def _kind_from(page: Page, mapping: dict[str, str]) -> CountKind | None:
+    """A relation that the mapping does not list says nothing, so neither does the count."""
+    value = page.get(compile_path(mapping["path"]))
+    text = {True: "true", False: "false"}[value] if isinstance(value, bool) else str(value)
+    return None if value is MISSING or text == "path" else _KINDS.get(mapping.get(text, ""))
+
+
+def _source_names(value: Any, *, start: int) -> list[str]:
+    """Returns the names found in a signal; what is no token is named by its position."""
+    if isinstance(value, dict):
+        found: list[Any] = list(value)
+    elif isinstance(value, list):
+        found = value
+    else:
+        found = [value]
+    names: dict[Any, str] = {}
+    for n, one in enumerate(found, start + 1):
+        names.setdefault(id_key(one), one if is_token(one) else f"source-{n}")
+    return list(names.values())

@@ -1,0 +1,281 @@
+"""Building requests: which values go where, on which request of the walk, and what is not sent at all."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+from urllib.parse import parse_qsl, quote, urlsplit
+
+from unabridged.contract.errors import InvalidInput, printable_name
+from unabridged.profiles.conditions import Send
+from unabridged.profiles.format import FilterSend, Profile
+from unabridged.profiles.paths import MISSING
+from unabridged.profiles.walks import FanoutWalk, KeyWalk, LinkWalk, OffsetWalk, SingleWalk, TokenWalk
+
+from .links import check_url, origin
+from .query import Query
+from .transport import Request
+from .walkers import Step
+
+_HEADER_NAME: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,128}\Z")
+_HEADER_VALUE: Final = re.compile(r"(?:[\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?)?\Z")
+_RESERVED: Final = frozenset({"host", "content-length", "transfer-encoding", "connection"})
+
+
+class CannotSend(Exception):
+    """A value that the source gave out cannot be sent where the profile says. Carries nothing of it."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything about a read's requests that does not change from page to page."""
+
+    profile: Profile
+    url: str
+    origin: tuple[str, str, int]
+    headers: tuple[tuple[str, str], ...] = field(repr=False)
+    pairs: tuple[tuple[str, str], ...] = field(repr=False)
+    """Query parameters of every request: the size first, then the filters."""
+    filter_pairs: tuple[tuple[str, str], ...] = field(repr=False)
+    body: tuple[tuple[str, Any], ...] = field(repr=False)
+    """Dotted keys and values of the JSON body of every request."""
+    uses_body: bool
+    sent_filters: dict[str, Any] = field(repr=False)
+    """The filters that are part of the scope."""
+    unsent: tuple[str, ...]
+    """The names of filters that could not be sent."""
+    size_sent: int | None
+    size_asked: int | None
+    """The size without what an overfetch adds."""
+    size_wanted: int | None
+    """The size that the query asked for."""
+    source: str | None = None
+
+    @property
+    def first_step(self) -> Step:
+        """Where the walk starts."""
+        walk = self.profile.walk
+        return Step(offset=walk.origin) if isinstance(walk, OffsetWalk) else Step()
+
+    def request(self, step: Step) -> Request:
+        """Returns the request of a step.
+
+        Raises:
+            CannotSend: the step's value fits no request.
+        """
+        if step.url is not None:
+            return self._follow(step.url)
+        pairs, headers, body = list(self.pairs), list(self.headers), list(self.body)
+        walk = self.profile.walk
+        if isinstance(walk, OffsetWalk):
+            _place(walk.send, step.offset, pairs, headers, body)
+        elif isinstance(walk, TokenWalk | KeyWalk) and step.value is not MISSING:
+            _place(walk.send, step.value, pairs, headers, body)
+        return Request(
+            method="POST" if self.uses_body else "GET",
+            url=self.url,
+            query=tuple(pairs),
+            headers=tuple(headers),
+            body=_json_body(body) if self.uses_body else None,
+            source=self.source,
+        )
+
+    def _follow(self, url: str) -> Request:
+        """A followed link is left as it is, but for filters that it does not carry. Headers stay with their origin."""
+        own = origin(url) == self.origin
+        carried = {name for name, _ in parse_qsl(urlsplit(url).query, keep_blank_values=True)}
+        added = tuple((name, value) for name, value in self.filter_pairs if name not in carried)
+        headers = self.headers if own else ()
+        return Request(method="GET", url=url, query=added, headers=headers, source=self.source, credentials=own)
+
+
+def plan_read(profile: Profile, query: Query, *, url: object, headers: object = (), source: str | None = None) -> Plan:
+    """Returns the plan of a read.
+
+    Raises:
+        InvalidInput: the URL, a header, a filter or the page size breaks a rule; never with the value.
+    """
+    if source is not None and isinstance(url, str):
+        url = url.replace("{source}", quote(source, safe=""))
+    address = check_url(url)
+    own_headers = list(check_headers(headers))
+    pairs: list[tuple[str, str]] = []
+    body: list[tuple[str, Any]] = []
+    asked, sent = _sizes(profile, query)
+    if sent is not None and profile.size is not None and profile.size.send is not None:
+        _place(profile.size.send, sent, pairs, own_headers, body)
+    filter_pairs: list[tuple[str, str]] = []
+    scope, unsent = _filters(profile, query, filter_pairs, own_headers, body)
+    return Plan(
+        profile=profile,
+        url=address,
+        origin=origin(address),
+        headers=tuple(own_headers),
+        pairs=(*pairs, *filter_pairs),
+        filter_pairs=tuple(filter_pairs),
+        body=tuple(body),
+        uses_body=_uses_body(profile),
+        sent_filters=scope,
+        unsent=tuple(unsent),
+        size_sent=sent,
+        size_asked=asked,
+        size_wanted=query.page_size if profile.size is not None and profile.size.send is not None else None,
+        source=source,
+    )
+
+
+def check_headers(headers: object) -> tuple[tuple[str, str], ...]:
+    """Returns header fields as pairs.
+
+    Raises:
+        InvalidInput: a field is outside the grammar, or belongs to the connection.
+    """
+    if headers is None:
+        return ()
+    found: Iterable[Any] = headers.items() if isinstance(headers, Mapping) else headers  # type: ignore[assignment]
+    if isinstance(headers, str | bytes) or not isinstance(headers, Mapping | list | tuple):
+        raise InvalidInput(field="headers", rule="must be an object of name and value")
+    pairs: list[tuple[str, str]] = []
+    for pair in found:
+        if not isinstance(pair, list | tuple) or len(pair) != 2:
+            raise InvalidInput(field="headers", rule="must be an object of name and value")
+        name, value = pair
+        if not isinstance(name, str) or not _HEADER_NAME.match(name):
+            raise InvalidInput(field="headers", rule="must have names in the grammar of header fields")
+        where = f"headers.{printable_name(name)}"
+        if name.lower() in _RESERVED:
+            raise InvalidInput(field=where, rule="belongs to the connection and cannot be set")
+        if not isinstance(value, str) or not _HEADER_VALUE.match(value):
+            raise InvalidInput(field=where, rule="must be one line of printable ASCII text")
+        pairs.append((name, value))
+    return tuple(pairs)
+
+
+def _sizes(profile: Profile, query: Query) -> tuple[int | None, int | None]:
+    """Returns the size that counts as asked for, and the size that is sent."""
+    size = profile.size
+    if size is None or size.send is None:
+        return None, None
+    extra = profile.walk.overfetch or 0 if isinstance(profile.walk, SingleWalk) else 0
+    most = None if size.max is None else size.max - extra
+    asked = query.page_size if query.page_size is not None else most
+    if asked is None:
+        return None, None
+    if most is not None:
+        asked = min(asked, most)
+    return asked, asked + extra
+
+
+def _uses_body(profile: Profile) -> bool:
+    sends: list[Send] = list(profile.filters.values())
+    if not isinstance(profile.walk, LinkWalk | SingleWalk | FanoutWalk):
+        sends.append(profile.walk.send)
+    if profile.size is not None and profile.size.send is not None:
+        sends.append(profile.size.send)
+    return any(send.body is not None for send in sends)
+
+
+def _filters(
+    profile: Profile,
+    query: Query,
+    pairs: list[tuple[str, str]],
+    headers: list[tuple[str, str]],
+    body: list[tuple[str, Any]],
+) -> tuple[dict[str, Any], list[str]]:
+    """Places the filters; returns those that are part of the scope, and the names of those that were not sent."""
+    scope: dict[str, Any] = {}
+    unsent: list[str] = []
+    taken = _own_places(profile)
+    for name, value in query.filters.items():
+        send = profile.filters.get(name)
+        if send is None and ("query", name) in taken:
+            raise InvalidInput(
+                field=f"query.filters.{printable_name(name)}", rule="is a parameter that the walk itself sends"
+            )
+        if (value is None and (send is None or not send.sends_null)) or _is_nothing(value, send):
+            unsent.append(name)
+            continue
+        try:
+            _place(
+                send if send is not None else _query_parameter(name),
+                send.null if value is None and send is not None else value,
+                pairs,
+                headers,
+                body,
+            )
+        except CannotSend:
+            raise InvalidInput(
+                field=f"query.filters.{printable_name(name)}", rule="must be one line of printable ASCII in a header"
+            ) from None
+        scope[name] = value
+    return scope, unsent
+
+
+def _is_nothing(value: Any, send: FilterSend | None) -> bool:
+    """An empty list has no form as a query parameter."""
+    return isinstance(value, list | tuple) and not value and (send is None or send.query is not None)
+
+
+def _query_parameter(name: str) -> Send:
+    return Send.model_construct(query=name, body=None, header=None)
+
+
+def _own_places(profile: Profile) -> set[tuple[str, str]]:
+    walk = profile.walk
+    places = {send.place for send in profile.filters.values()}
+    if isinstance(walk, TokenWalk | KeyWalk | OffsetWalk):
+        places.add(walk.send.place)
+    if profile.size is not None and profile.size.send is not None:
+        places.add(profile.size.send.place)
+    return places
+
+
+def _place(
+    send: Send,
+    value: Any,
+    pairs: list[tuple[str, str]],
+    headers: list[tuple[str, str]],
+    body: list[tuple[str, Any]],
+) -> None:
+    if send.body is not None:
+        body.append((send.body, value))
+    elif send.query is not None:
+        many = value if isinstance(value, list | tuple) and all(not isinstance(v, list | dict) for v in value) else None
+        for one in [value] if many is None else many:
+            pairs.append((send.query, as_text(one)))
+    else:
+        text = as_text(value)
+        if not _HEADER_VALUE.match(text):
+            raise CannotSend
+        headers.append((send.header or "", text))
+
+
+def as_text(value: Any) -> str:
+    """Returns a JSON value as it is sent outside a body: a text as it is, anything else as compact JSON.
+
+    Raises:
+        CannotSend: UTF-8 cannot hold it.
+    """
+    text = value if isinstance(value, str) else json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise CannotSend from None
+    return text
+
+
+def _json_body(entries: Iterable[tuple[str, Any]]) -> bytes:
+    body: dict[str, Any] = {}
+    for path, value in entries:
+        *parents, last = path.split(".")
+        at = body
+        for part in parents:
+            at = at.setdefault(part, {})
+        at[last] = value
+    try:
+        return json.dumps(body, separators=(",", ":"), ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError:
+        raise CannotSend from None

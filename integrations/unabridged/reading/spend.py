@@ -1,0 +1,76 @@
+"""What a read has spent of its budget. One is shared by the sources of a fan-out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from unabridged.contract.codes import ReasonCode
+from unabridged.contract.parts import BudgetSpent
+
+from .query import Budget
+from .transport import Clock
+
+
+@dataclass(slots=True)
+class Spend:
+    """A running account. Limits stop the next request; they never take back a page that arrived."""
+
+    budget: Budget
+    clock: Clock
+    started: float
+    pages: int = 0
+    items: int = 0
+    """Unique ids delivered by sources that are finished."""
+    requests: int = 0
+    size_bytes: int = 0
+    retries: int = 0
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds since the read began."""
+        return self.clock.monotonic() - self.started
+
+    @property
+    def remaining_s(self) -> float | None:
+        """Seconds left of a stated time budget."""
+        return None if self.budget.max_seconds is None else self.budget.max_seconds - self.elapsed_s
+
+    @property
+    def most_items(self) -> int | None:
+        """Records that may still be delivered."""
+        return None if self.budget.max_items is None else max(0, self.budget.max_items - self.items)
+
+    def exhausted(self, delivered: int) -> tuple[tuple[ReasonCode, str, int | None], ...]:
+        """Returns every exhausted budget: code, detail and limit."""
+        budget = self.budget
+        found: list[tuple[ReasonCode, str, int | None]] = []
+        for name, used, most in (
+            ("max_pages", self.pages, budget.max_pages),
+            ("max_items", self.items + delivered, budget.max_items),
+            ("max_requests", self.requests, budget.max_requests),
+            ("max_bytes", self.size_bytes, budget.max_bytes),
+        ):
+            if most is not None and used >= most:
+                found.append(("CLIENT_LIMIT_REACHED", name, most))
+        if budget.max_seconds is not None and self.elapsed_s >= budget.max_seconds:
+            found.append(("TIME_BUDGET_EXCEEDED", "max_seconds", None))
+        return tuple(found)
+
+    def may_resend(self) -> bool:
+        """Tells whether the budget allows the same request once more."""
+        budget = self.budget
+        if budget.max_requests is not None and self.requests >= budget.max_requests:
+            return False
+        return budget.max_seconds is None or self.elapsed_s < budget.max_seconds
+
+    def spent(self) -> BudgetSpent:
+        """Returns the limits and the time spent, for the header of the read."""
+        budget = self.budget
+        return BudgetSpent(
+            max_pages=budget.max_pages,
+            max_items=budget.max_items,
+            max_requests=budget.max_requests,
+            max_bytes=budget.max_bytes,
+            max_seconds=budget.max_seconds,
+            spent_seconds=round(self.elapsed_s, 6),
+        )

@@ -1,0 +1,331 @@
+"""The walkers: pure functions from a page to `Follow` or to why the walk stops. None of them says `complete`."""
+
+from __future__ import annotations
+
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from typing import Any, Final, Literal, assert_never
+
+from unabridged.contract.codes import ReasonCode
+from unabridged.contract.ids import id_key, json_equal
+from unabridged.profiles.format import CountKind
+from unabridged.profiles.paths import MISSING, Path, PathFailed, compile_path
+from unabridged.profiles.walks import KeyWalk, LinkWalk, OffsetWalk, SimpleWalk, SingleWalk, TokenWalk
+
+from .links import MalformedLink, absolute, origin, parse_link_header, targets_of
+from .page import Page
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Where a request starts: the value to send, the address to follow, or neither on the first page."""
+
+    value: Any = MISSING
+    """A token or a key, sent as it is. Never shown."""
+    url: str | None = None
+    offset: int = 0
+
+    @property
+    def is_continuation(self) -> bool:
+        """Whether the request carries a place that the source gave out."""
+        return self.value is not MISSING or self.url is not None
+
+    def __repr__(self) -> str:
+        return f"<Step offset={self.offset}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """A declared count of records, as one page states it."""
+
+    value: int
+    kind: CountKind
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What a walker may look at: one page, where it came from, and what the walk has seen so far."""
+
+    page: Page
+    step: Step
+    sent: AbstractSet[Any]
+    """The keys of every token, key and link that this walk has sent."""
+    last_record: Any
+    adds_new: bool
+    """Whether the page brought a record that the walk had not seen."""
+    raw_so_far: int
+    unique: int | None
+    """Unique ids so far; `None` where records have no identity."""
+    size_sent: int | None
+    size_asked: int | None
+    """The size without what an overfetch adds."""
+    size_used: int | None
+    """The size that the server says it used."""
+    count: Counted | None
+    total: Counted | None
+    """The count that ends an offset walk."""
+    url: str
+    """The address of this page."""
+    origin: tuple[str, str, int]
+    """The origin of the read."""
+
+    @property
+    def raw(self) -> int:
+        """Raw records of this page, padding among them."""
+        return len(self.page.records)
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether an exact count equals the unique ids."""
+        return self.count is not None and self.count.kind == "exact" and self.count.value == self.unique
+
+
+@dataclass(frozen=True, slots=True)
+class Follow:
+    """There is another page, and where."""
+
+    step: Step
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The source's own end rule fired."""
+
+    rule: str
+    why: Literal["ended"] = "ended"
+
+
+@dataclass(frozen=True, slots=True)
+class Silent:
+    """The walk cannot go on, and the source has not said that this was all."""
+
+    why: Literal["silent"] = "silent"
+
+
+@dataclass(frozen=True, slots=True)
+class Anomaly:
+    """The signals contradict each other, or loop."""
+
+    detail: str
+    why: Literal["anomaly"] = "anomaly"
+
+
+@dataclass(frozen=True, slots=True)
+class Bounded:
+    """One bounded answer that is not known to be all: what bounds it."""
+
+    findings: tuple[tuple[ReasonCode, str, int | None], ...]
+    """Code, detail and limit of each bound."""
+    why: Literal["bounded"] = "bounded"
+
+
+Stop = Ended | Silent | Anomaly | Bounded
+_SILENT: Final = Silent()
+
+
+def walk(rules: SimpleWalk, view: View) -> Follow | Stop:
+    """Returns where the walk goes from a page, or why it stops."""
+    try:
+        match rules:
+            case TokenWalk():
+                return _token(rules, view)
+            case LinkWalk():
+                return _link(rules, view)
+            case KeyWalk():
+                return _key(rules, view)
+            case OffsetWalk():
+                return _offset(rules, view)
+            case SingleWalk():
+                return _single(rules, view)
+            case _:
+                assert_never(rules)
+    except PathFailed:
+        return Anomaly("malformed_page")
+
+
+def _flag(page: Page, path: str | None) -> bool | None:
+    """Reads a flag: a boolean, or one of the texts "true" and "false". Anything else states nothing."""
+    if path is None:
+        return None
+    match page.get(compile_path(path)):
+        case bool() as value:
+            return value
+        case "true":
+            return True
+        case "false":
+            return False
+        case _:
+            return None
+
+
+def _token(rules: TokenWalk, view: View) -> Follow | Stop:
+    ends = rules.ends_on
+    if "empty_page" in ends and view.raw == 0:
+        return Ended("empty_page")
+    more = _flag(view.page, rules.more_flag)
+    if more is False and "flag" in ends:
+        return Ended("flag")
+    path = compile_path(rules.read)
+    token = view.page.get(path)
+    if token is MISSING or token is None:
+        return _no_token(token, path, more=more, ends=ends)
+    if token == "" and isinstance(token, str):
+        match rules.empty_token:
+            case "end":
+                return Anomaly("continuation_missing") if more is True else Ended("empty")
+            case "illegal":
+                return Anomaly("illegal_token")
+            case "cursor":
+                pass
+            case _:
+                assert_never(rules.empty_token)
+    if "zero" in ends and (json_equal(token, 0) or token == "0"):
+        return Anomaly("continuation_missing") if more is True else Ended("zero")
+    if view.step.value is not MISSING and rules.repeated_token == "end" and json_equal(token, view.step.value):
+        return Ended("same_token")
+    if id_key(token) in view.sent:
+        return Anomaly("cursor_repeated")
+    return Follow(Step(value=token))
+
+
+def _no_token(token: Any, path: Path, *, more: bool | None, ends: tuple[str, ...]) -> Stop:
+    if more is True:
+        return Anomaly("continuation_missing")
+    kinds = ("absent", "null") if path.kind == "expression" else ("absent" if token is MISSING else "null",)
+    for kind in kinds:
+        if kind in ends:
+            return Ended(kind)
+    return _SILENT
+
+
+def _link(rules: LinkWalk, view: View) -> Follow | Stop:
+    try:
+        target = _target(rules, view)
+    except MalformedLink:
+        return Anomaly("malformed_link")
+    if isinstance(target, Anomaly):
+        return target
+    if target is None:
+        return Ended("no_link")
+    if rules.same_origin and origin(target) != view.origin:
+        return Anomaly("cross_origin_link")
+    if id_key(target) in view.sent or (view.raw > 0 and not view.adds_new):
+        return Anomaly("cursor_repeated")
+    return Follow(Step(url=target))
+
+
+def _target(rules: LinkWalk, view: View) -> str | Anomaly | None:
+    if rules.where == "body":
+        found = view.page.get(compile_path(rules.path or "@"))
+        if found is MISSING or found is None:
+            return None
+        if not isinstance(found, str) or found == "":
+            raise MalformedLink
+        return absolute(found, context=view.url)
+    header = view.page.headers.get("link")
+    if header is None:
+        return None
+    targets = targets_of(parse_link_header(header), rel=rules.rel, context=view.url, live_flag=rules.live_flag)
+    if len(targets) > 1:
+        return Anomaly("contradictory_signals")
+    return targets[0] if targets else None
+
+
+def _key(rules: KeyWalk, view: View) -> Follow | Stop:
+    if view.raw == 0 and "empty_page" in rules.ends_on:
+        return Ended("empty_page")
+    if "flag" in rules.ends_on and _flag(view.page, rules.more_flag) is False:
+        return Ended("flag")
+    if "short_page" in rules.ends_on and _is_short(view):
+        return Ended("short_page")
+    if view.raw == 0:
+        return Anomaly("contradictory_signals")
+    if not view.adds_new:
+        return Anomaly("cursor_repeated")
+    key = compile_path(rules.from_item, page=False).read(view.last_record)
+    if key is MISSING or key is None:
+        return Anomaly("continuation_missing")
+    if id_key(key) in view.sent:
+        return Anomaly("cursor_repeated")
+    return Follow(Step(value=key))
+
+
+def _is_short(view: View) -> bool:
+    """Fewer records than the size sent and than the size that the server says it used, as far as they are known."""
+    sizes = [size for size in (view.size_sent, view.size_used) if size is not None]
+    return bool(sizes) and all(view.raw < size for size in sizes)
+
+
+def _offset(rules: OffsetWalk, view: View) -> Follow | Stop:
+    if view.raw == 0 and "empty_page" in rules.ends_on:
+        return Ended("empty_page")
+    if "flag" in rules.ends_on and _flag(view.page, rules.last_flag) is True:
+        return Ended("flag")
+    advance = _advance(rules, view)
+    if "total" in rules.ends_on:
+        stop = _total_reached(rules, view, advance)
+        if stop is not None:
+            return stop
+    if "short_page" in rules.ends_on and _is_short(view):
+        return Ended("short_page")
+    if advance is None:
+        return Anomaly("continuation_missing")
+    if advance == 0:
+        return Anomaly("contradictory_signals")
+    if view.raw > 0 and not view.adds_new:
+        return Anomaly("cursor_repeated")
+    return Follow(Step(offset=view.step.offset + advance))
+
+
+def _advance(rules: OffsetWalk, view: View) -> int | None:
+    if rules.unit == "page":
+        return 1
+    if rules.advance == "returned":
+        return view.raw
+    return view.size_used if view.size_used is not None else view.size_sent
+
+
+def _total_reached(rules: OffsetWalk, view: View, advance: int | None) -> Stop | None:
+    """Ends at a total that bounds the records from above; a lower bound or a page's own count bounds nothing."""
+    if view.total is None:
+        return _SILENT if rules.ends_on == ("total",) else None
+    if rules.unit == "page":
+        reached = view.raw_so_far >= view.total.value
+    else:
+        reached = view.step.offset + (advance or 0) - rules.origin >= view.total.value
+    if not reached:
+        return None
+    if view.total.kind in ("exact", "before_permissions"):
+        return Ended("total")
+    return _SILENT if rules.ends_on == ("total",) else None
+
+
+def _single(rules: SingleWalk, view: View) -> Stop:
+    exact = _exact(rules, view)
+    bounds: list[tuple[ReasonCode, str, int | None]] = []
+    if exact is False:
+        bounds.append(("APPROXIMATE_METHOD", "top_k", None))
+    if rules.cap is not None and view.raw >= rules.cap and not view.is_counted:
+        bounds.append(("RESULT_LIMIT_REACHED", "source_cap", rules.cap))
+    overfetched = rules.overfetch is not None and view.size_asked is not None
+    if overfetched and view.raw > (view.size_asked or 0):
+        bounds.append(("CLIENT_LIMIT_REACHED", "page_size", view.size_asked))
+    full = not overfetched and view.size_sent is not None and view.raw >= view.size_sent
+    if full and not view.is_counted:
+        bounds.append(("CLIENT_LIMIT_REACHED", "page_size", view.size_sent))
+    if bounds:
+        return Bounded(tuple(bounds))
+    if view.is_counted:
+        return Ended("count")
+    if rules.cap is not None:
+        return Ended("below_cap")
+    if overfetched:
+        return Ended("overfetch")
+    return Ended("exact_flag") if exact is True else _SILENT
+
+
+def _exact(rules: SingleWalk, view: View) -> bool | None:
+    """Tells whether the search was exact; `None` where the profile names no flag. Only true is true."""
+    if rules.exact_flag is None:
+        return None
+    return view.page.get(compile_path(rules.exact_flag)) is True
