@@ -5,8 +5,10 @@ A validator's own message repeats what it was given (`input_value=...`), and a m
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Container, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from unabridged.contract import json_equal
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -44,3 +46,61 @@ def problems_of(error: ValidationError) -> list[Problem]:
         rule = "is required" if problem["type"] == "missing" and len(where) == 1 else f"is not valid: {problem['type']}"
         found[name, rule] = None
     return list(found)
+
+
+_JSON_TYPES: Final[dict[str, tuple[type, ...]]] = {
+    "string": (str,), "integer": (int,), "number": (int, float), "boolean": (bool,), "array": (list, tuple),
+    "object": (dict,), "null": (type(None),),
+}  # fmt: skip
+
+
+def json_schema_problems(
+    schema: Mapping[str, Any], sent: Mapping[str, Any], *, given: Container[str] = ()
+) -> list[Problem]:
+    """Returns what a JSON Schema finds wrong with arguments: undeclared and missing names, types, closed choices.
+
+    It is no whole validator: what it cannot tell, such as a reference, it lets pass, and the tool judges for itself.
+
+    Args:
+        schema: the schema of the arguments, an object.
+        sent: the arguments as the model sent them.
+        given: names that the framework gives, not the model.
+    """
+    properties = schema.get("properties") or {}
+    problems: list[Problem] = []
+    if not schema.get("additionalProperties"):
+        problems += undeclared([n for n in sent if n not in given], declared=properties)
+    problems += [(n, "is required") for n in schema.get("required") or () if n not in sent and n not in given]
+    for name, value in sent.items():
+        rule = properties.get(name)
+        if isinstance(rule, Mapping) and name not in given and not _fits(rule, value):
+            problems.append((name, "does not fit the schema"))
+    return problems
+
+
+def _fits(rule: Mapping[str, Any], value: Any) -> bool:
+    options = rule.get("anyOf") or rule.get("oneOf")
+    if isinstance(options, list) and not any(_fits(o, value) for o in options if isinstance(o, Mapping)):
+        return False
+    if isinstance(choices := rule.get("enum"), list) and not any(json_equal(value, c) for c in choices):
+        return False
+    if "const" in rule and not json_equal(value, rule["const"]):
+        return False
+    kinds = rule.get("type")
+    if kinds is not None and not _is_of(kinds if isinstance(kinds, list) else [kinds], value):
+        return False
+    items = rule.get("items")
+    if isinstance(items, Mapping) and isinstance(value, list | tuple):
+        return all(_fits(items, v) for v in value)
+    return True
+
+
+def _is_of(kinds: Sequence[Any], value: Any) -> bool:
+    for kind in kinds:
+        types = _JSON_TYPES.get(kind) if isinstance(kind, str) else None
+        if types is None:
+            return True
+        whole = kind == "integer" and isinstance(value, float) and value.is_integer()
+        if (isinstance(value, types) or whole) and (kind == "boolean" or not isinstance(value, bool)):
+            return True
+    return False
