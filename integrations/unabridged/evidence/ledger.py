@@ -101,6 +101,8 @@ class Journal:
     dropped: deque[str] = field(default_factory=deque)
     """Read ids whose records the store has dropped, not yet noted; other sessions' threads may append."""
     noted: set[Hashable] = field(default_factory=set)
+    notes: dict[str, Any] = field(default_factory=dict)
+    """What the tool boundary keeps beside a read, by read id: how its records may be shown, the handle of the whole."""
 
     def append(self, event: Event) -> RecordedRead | None:
         """Writes an event down and takes it into the evidence; returns the header as it now stands."""
@@ -124,7 +126,9 @@ class Journal:
         """Forgets everything; what is asked of the evidence from now on is refused."""
         self.alive = False
         self.evidence = Evidence()
-        for held in (self.handles, self.calls, self.repeats, self.deadlines, self.dropped, self.noted):
+        for held in (
+            self.handles, self.calls, self.repeats, self.deadlines, self.dropped, self.noted, self.notes,
+        ):  # fmt: skip
             held.clear()
 
     def __repr__(self) -> str:

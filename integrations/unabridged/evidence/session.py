@@ -274,6 +274,29 @@ class Session:
             if read is not None:
                 journal.append(Shown(read_id, read.shown, True))
 
+    @property
+    def notes(self) -> dict[str, Any]:
+        """What the tool boundary keeps beside a read, by read id; it is shared by all sessions of the key."""
+        return self._journal.notes
+
+    def whole(self, read_id: str) -> str | None:
+        """Returns a handle to a recorded read from its first record on; nothing where the read is not known."""
+        with self._turn() as (journal, _):
+            read = journal.evidence.find(read_id)
+            if read is None or read.status == "unavailable":
+                return None
+            handle: str = journal.notes.setdefault(f"{read_id}:whole", new_handle())
+            journal.handles[handle] = (read_id, 0)
+            return handle
+
+    def read_of(self, handle: str) -> RecordedRead | None:
+        """Returns the read that a handle leads on from, without going there; nothing for a handle of no read."""
+        with self._turn() as (journal, _):
+            route = journal.handles.get(handle) if isinstance(handle, str) else None
+            if isinstance(route, tuple):
+                return journal.evidence.find(route[0])
+            return route.read if isinstance(route, SourceRoute) else None
+
     def resolve(self, handle: str) -> Route:
         """Returns what a handle of this session leads to: the stored rest of a read, or the way on at its source.
 

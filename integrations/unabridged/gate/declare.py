@@ -1,0 +1,209 @@
+"""What a tool's author declares: the effect of a tool, and what follows from it (`DESIGN.md`, Effects).
+
+Four closed kinds. A tool that nobody declared has the kind that fails closed both ways.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from unabridged.contract import InvalidInput
+from unabridged.evidence import WriteIntent
+
+NOT_FILTERS: Final = frozenset(
+    {"limit", "page", "cursor", "offset", "size", "k", "per_page", "page_size", "page_token", "top_k", "deadline_s"}
+)
+"""Arguments of these names say how much is read, not what (`DESIGN.md`, Effects)."""
+MAX_DEADLINE_S: Final = 300.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadSpec:
+    """A tool that leaves evidence.
+
+    Args:
+        resource: the name under which its reads stand in the ledger, whatever a returned result says.
+        judge: turns the tool's value into a result, `(value, call) -> ReadResult`, or a profile that judges it as one
+            page. Without one a bare value is `Unknown`.
+        exhaustive: the author's own statement that a value is always the whole; recorded as declared.
+        intent: `inventory`, `sample` or `lookup`.
+        key: for a lookup, the argument (and record field) that names the record.
+        filters: renames arguments to filter fields.
+        not_filters: arguments that are no filters, besides the well-known ones.
+        id: the field of a record that holds its id.
+        fields: the record fields that a model may see; all when not given.
+        deadline: adds an optional, capped argument `deadline_s`.
+    """
+
+    effect: Literal["read"] = "read"
+    resource: str
+    judge: Any = None
+    exhaustive: bool = False
+    intent: Literal["inventory", "sample", "lookup"] = "inventory"
+    key: str | None = None
+    filters: Mapping[str, str] | None = None
+    not_filters: Sequence[str] = ()
+    id: str = "id"
+    fields: Sequence[str] | None = None
+    deadline: bool = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.resource, str) or not self.resource:
+            raise InvalidInput(field="resource", rule="must be a name that is not empty")
+        if self.intent not in {"inventory", "sample", "lookup"}:
+            raise InvalidInput(field="intent", rule="must be one of inventory, sample, lookup")
+        if self.judge is not None and not callable(self.judge) and not hasattr(self.judge, "walk"):
+            raise InvalidInput(field="judge", rule="must be a callable (value, call) or a profile")
+        if self.key is not None and self.intent != "lookup":
+            raise InvalidInput(field="key", rule="goes with intent='lookup'")
+
+    def filters_of(self, args: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns the filters that a call's arguments state: what the model sent, but for nulls and sizes."""
+        renames = self.filters or {}
+        dropped = NOT_FILTERS | set(self.not_filters)
+        return {
+            renames.get(name, name): value
+            for name, value in args.items()
+            if value is not None and (name in renames or name not in dropped)
+        }
+
+    @property
+    def key_filter(self) -> str | None:
+        """The filter that holds the key of a lookup."""
+        return None if self.key is None else (self.filters or {}).get(self.key, self.key)
+
+    def may_be_complete(self) -> bool:
+        """Tells whether the declaration alone lets a bare value become complete."""
+        return self.judge is not None or self.exhaustive
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteSpec:
+    """A tool whose calls are judged before they run.
+
+    Args:
+        relies_on: the reads that are its evidence, as names or `{"resource", "filters"}`; without it the write may
+            rely on every inventory read.
+        targets: the argument that holds the ids that are touched.
+        independent: why the write relies on nothing; the reason is kept.
+        destructive: the write cannot be taken back.
+        require: what the evidence must be, `complete` by default.
+        max_age_s: how old the evidence may be, in seconds.
+        allow_returned_targets: lets a partial read be enough for the ids it returned.
+    """
+
+    effect: Literal["write"] = "write"
+    relies_on: Sequence[Any] | None = None
+    targets: str | None = None
+    independent: str | None = None
+    destructive: bool = False
+    require: str | Sequence[str] = "complete"
+    max_age_s: float | None = None
+    allow_returned_targets: bool = False
+
+    def __post_init__(self) -> None:
+        if self.independent is not None and (not isinstance(self.independent, str) or not self.independent.strip()):
+            raise InvalidInput(field="independent", rule="must say why the write relies on nothing")
+        if self.independent is not None and self.relies_on is not None:
+            raise InvalidInput(field="independent", rule="contradicts relies_on")
+        if self.independent is None:
+            self.intent("declared", None)
+
+    def intent(self, tool: str, targets: Sequence[Any] | None) -> WriteIntent:
+        """Returns what one call of the write wants, for the guard."""
+        return WriteIntent(
+            tool=tool,
+            relies_on=list(self.relies_on) if self.relies_on is not None else None,
+            targets=targets,
+            require=self.require,
+            max_age_s=self.max_age_s,
+            allow_returned_targets=self.allow_returned_targets,
+            destructive=self.destructive,
+        )
+
+    def resources(self) -> tuple[str, ...]:
+        """Returns the names of the resources that the write relies on."""
+        entries = self.relies_on or ()
+        return tuple(e if isinstance(e, str) else str(e.get("resource")) for e in entries)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NeutralSpec:
+    """A tool with no effect and no evidence: a calculator, a clock, a hand-off."""
+
+    effect: Literal["neutral"] = "neutral"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UndeclaredSpec:
+    """A tool that nobody declared: its call is judged as a write, and its result is recorded as an unknown read."""
+
+    effect: Literal["undeclared"] = "undeclared"
+
+    def intent(self, tool: str) -> WriteIntent:
+        """Returns what the call wants: the strictest plain write."""
+        return WriteIntent(tool=tool)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FollowUpSpec:
+    """The toolkit's own tools that go on with a recorded read: `continue_read` asks again, `count_read` does not."""
+
+    effect: Literal["follow_up"] = "follow_up"
+    asks_again: bool = True
+
+
+Spec = ReadSpec | WriteSpec | NeutralSpec | UndeclaredSpec | FollowUpSpec
+NEUTRAL: Final = NeutralSpec()
+UNDECLARED: Final = UndeclaredSpec()
+
+
+@dataclass(frozen=True, slots=True)
+class Declarations:
+    """What `protect`, or a guard without wrapped tools, was told: one spec a tool name."""
+
+    specs: Mapping[str, Spec] = field(default_factory=dict)
+
+    def of(self, name: str) -> Spec:
+        """Returns the spec of a tool; one that was not declared fails closed both ways."""
+        return self.specs.get(name, UNDECLARED)
+
+
+def _one(value: Any, *, name: str, build: Callable[..., Spec], first: str) -> Spec:
+    """A value is a name (or names), or the keywords of the decorator."""
+    if isinstance(value, Mapping):
+        try:
+            return build(**value)
+        except TypeError:
+            raise InvalidInput(field=name, rule="has a keyword that the decorator does not take") from None
+    if first == "relies_on" and isinstance(value, str):
+        return build(relies_on=[value])
+    return build(**{first: value})
+
+
+def declarations(
+    *,
+    reads: Mapping[str, Any] | None = None,
+    writes: Mapping[str, Any] | None = None,
+    neutral: Iterable[str] = (),
+    independent: Mapping[str, str] | None = None,
+) -> Declarations:
+    """Returns the specs that the keywords of `protect` state.
+
+    Raises:
+        InvalidInput: a tool is declared twice, or a value breaks a rule of its decorator.
+    """
+    specs: dict[str, Spec] = {}
+    rows: list[tuple[str, Spec]] = [
+        *((n, _one(v, name=f"reads.{n}", build=ReadSpec, first="resource")) for n, v in (reads or {}).items()),
+        *((n, _one(v, name=f"writes.{n}", build=WriteSpec, first="relies_on")) for n, v in (writes or {}).items()),
+        *((n, WriteSpec(independent=why)) for n, why in (independent or {}).items()),
+        *((n, NEUTRAL) for n in neutral),
+    ]
+    for name, spec in rows:
+        if name in specs:
+            raise InvalidInput(field=name, rule="is declared more than once")
+        specs[name] = spec
+    return Declarations(specs)

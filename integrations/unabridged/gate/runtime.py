@@ -1,0 +1,259 @@
+"""One call of a tool, from the guard's side: enter before the body, leave after it.
+
+The rooms translate: they find the session and the turn, run the body, and give the reply the form their framework
+wants. Every decision is made here, so that sync and async and both frameworks share it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, assert_never
+
+from unabridged import _ambient
+from unabridged.contract import ReadHeader, Reason, Scope, build_result, new_read_id
+from unabridged.evidence import DEADLINE_S, Session
+
+from . import followup
+from .declare import MAX_DEADLINE_S, FollowUpSpec, NeutralSpec, ReadSpec, Spec, UndeclaredSpec, WriteSpec
+from .presenting import MAX_BYTES, Reply, read_reply
+from .refusing import guard_failed, invalid_request, refusal, refused_without_session, tool_failed
+from .values import Call, result_of, unavailable
+
+_log = logging.getLogger("unabridged.gate")
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What the gate must know of the model's turn.
+
+    Attributes:
+        siblings: the other calls of the same turn, as pairs of tool name and arguments.
+        spec_of: the declaration of a tool by its name; an unknown name is an undeclared tool.
+        has: the names of the tools that the agent has, when they are known.
+    """
+
+    siblings: Sequence[tuple[str, Mapping[str, Any]]] = ()
+    spec_of: Callable[[str], Spec] | None = None
+    has: frozenset[str] | None = None
+
+
+ALONE = Turn()
+
+
+@dataclass(slots=True)
+class Entered:
+    """A call that may run."""
+
+    call: Call
+    session: Session | None
+    pending: Any = None
+    deadline_s: float | None = None
+    started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+    @contextmanager
+    def scope(self) -> Iterator[None]:
+        """Puts the session in scope for the body, so that nested reads, tools and agents join it."""
+        if self.session is None:
+            yield
+            return
+        token = _ambient.ambient.set(self.session)
+        try:
+            yield
+        finally:
+            _ambient.ambient.reset(token)
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """A tool with its declaration.
+
+    Attributes:
+        name: the tool's name.
+        spec: its declaration.
+        max_bytes: the budget of what a model sees of a read.
+    """
+
+    name: str
+    spec: Spec
+    max_bytes: int = MAX_BYTES
+
+    def enter(
+        self, args: Mapping[str, Any], *, session: Session | None, turn: Turn = ALONE, call_id: str | None = None
+    ) -> Entered | Reply:
+        """Judges a call before its body. What comes back is leave to run, or the refusal.
+
+        A guard that fails refuses, whatever it failed with.
+        """
+        call = Call(tool=self.name, args=args, session=session, call_id=call_id)
+        try:
+            return self._enter(call, session, turn)
+        except Exception as error:  # noqa: BLE001 - the outermost boundary: a guard that fails refuses
+            _log.error("the guard failed on %s with %s", self.name, type(error).__name__)
+            return guard_failed(self.name)
+
+    def _enter(self, call: Call, session: Session | None, turn: Turn) -> Entered | Reply:
+        spec = self.spec
+        match spec:
+            case ReadSpec():
+                return self._enter_read(spec, call, session)
+            case WriteSpec():
+                return self._enter_write(spec, call, session, turn)
+            case UndeclaredSpec():
+                return self._judge(spec.intent(self.name), call, session, turn)
+            case NeutralSpec() | FollowUpSpec():
+                return Entered(call, session)
+            case _:
+                assert_never(spec)
+
+    def _enter_read(self, spec: ReadSpec, call: Call, session: Session | None) -> Entered | Reply:
+        deadline = call.args.get("deadline_s") if spec.deadline else None
+        if deadline is not None:
+            if isinstance(deadline, bool) or not isinstance(deadline, int | float) or not deadline > 0:
+                return invalid_request(self.name, [("deadline_s", "must be a number of seconds above 0")])
+            deadline = min(float(deadline), MAX_DEADLINE_S)
+        pending = None
+        if session is not None:
+            pending = session.begin(
+                spec.resource,
+                spec.filters_of(call.args),
+                deadline_s=DEADLINE_S if deadline is None else deadline,
+                intent=spec.intent,
+                key=spec.key_filter,
+                call_id=call.call_id,
+            )
+        return Entered(call, session, pending, deadline)
+
+    def _enter_write(self, spec: WriteSpec, call: Call, session: Session | None, turn: Turn) -> Entered | Reply:
+        if spec.independent is not None:
+            return Entered(call, session)
+        targets = None
+        if spec.targets is not None:
+            value = call.args.get(spec.targets)
+            targets = targets_of(value)
+            if value is not None and targets is None:
+                return invalid_request(self.name, [(spec.targets, "must be an id or a list of ids")])
+        return self._judge(spec.intent(self.name, targets), call, session, turn)
+
+    def _judge(self, intent: Any, call: Call, session: Session | None, turn: Turn) -> Entered | Reply:
+        if session is None:
+            return refused_without_session(self.name)
+        verdict = session.judge_write(intent, same_turn=self._same_turn(turn, session))
+        if verdict.verdict == "allow":
+            return Entered(call, session)
+        return refusal(self.name, verdict, has=turn.has)
+
+    def _same_turn(self, turn: Turn, session: Session) -> list[tuple[str, Mapping[str, Any]]]:
+        """The reads that were asked for beside this call, as resource and filters; they have shown nothing yet."""
+        asked: list[tuple[str, Mapping[str, Any]]] = []
+        for name, args in turn.siblings:
+            spec = turn.spec_of(name) if turn.spec_of is not None else UndeclaredSpec()
+            match spec:
+                case ReadSpec():
+                    asked.append((spec.resource, spec.filters_of(args)))
+                case UndeclaredSpec():
+                    asked.append((f"tool:{name}", {}))
+                case FollowUpSpec():
+                    asked.extend(followup.asked_for(session, args))
+                case WriteSpec() | NeutralSpec():
+                    pass
+                case _:
+                    assert_never(spec)
+        return asked
+
+    def leave(self, entered: Entered, value: Any) -> Reply:
+        """Makes the reply of a body that returned: records what it proves and presents what fits."""
+        try:
+            return self._leave(entered, value)
+        except Exception as error:  # noqa: BLE001 - the outermost boundary: what cannot be recorded is unavailable
+            _log.error("the gate failed after %s with %s", self.name, type(error).__name__)
+            return self.fail(entered, error)
+
+    def _leave(self, entered: Entered, value: Any) -> Reply:
+        spec = self.spec
+        match spec:
+            case ReadSpec():
+                result = result_of(value, spec, entered.call, started_at=entered.started_at)
+                return self._recorded(entered, spec, result)
+            case UndeclaredSpec():
+                self._record_undeclared(entered, value)
+                return Reply(value=value, passes=True)
+            case FollowUpSpec():
+                return value if isinstance(value, Reply) else Reply(value=value, passes=True)
+            case WriteSpec() | NeutralSpec():
+                return Reply(value=value, passes=True)
+            case _:
+                assert_never(spec)
+
+    def _recorded(self, entered: Entered, spec: ReadSpec, result: Any) -> Reply:
+        session = entered.session
+        if session is not None:
+            session.finish(entered.pending, result, key=spec.key_filter)
+            followup.remember(session, result.read.id, spec)
+        return read_reply(result, spec, session=session, max_bytes=self.max_bytes)
+
+    def _record_undeclared(self, entered: Entered, value: Any) -> None:
+        if entered.session is None:
+            return
+        now = datetime.now(UTC)
+        items = list(value) if isinstance(value, list | tuple) else [value]
+        entered.session.record(
+            build_result(
+                items=items,
+                reasons=[Reason(code="COVERAGE_UNKNOWN", layer="adapter")],
+                scope=Scope(resource=f"tool:{self.name}"[:200]),
+                read=ReadHeader(id=new_read_id(), adapter="tool", started_at=entered.started_at, finished_at=now),
+            )
+        )
+        warn_undeclared(self.name)
+
+    def fail(self, entered: Entered, error: BaseException) -> Reply:
+        """Makes the reply of a body that raised. Nothing of the error's text goes anywhere."""
+        spec = self.spec
+        _log.warning("%s failed with %s", self.name, type(error).__name__)
+        if not isinstance(spec, ReadSpec):
+            if isinstance(spec, UndeclaredSpec):
+                self._record_undeclared(entered, None)
+            return tool_failed(self.name)
+        detail = "deadline" if isinstance(error, TimeoutError) else "tool_failed"
+        result = unavailable(spec, entered.call, detail=detail, started_at=entered.started_at)
+        if entered.session is not None:
+            entered.session.finish(entered.pending, result)
+        return read_reply(result, spec, session=entered.session, max_bytes=self.max_bytes)
+
+    def cancel(self, entered: Entered) -> None:
+        """Records a read that was cancelled or abandoned: unavailable."""
+        if entered.session is not None and entered.pending is not None and isinstance(self.spec, ReadSpec):
+            result = unavailable(self.spec, entered.call, detail="cancelled", started_at=entered.started_at)
+            entered.session.finish(entered.pending, result)
+
+    def withdraw(self, entered: Entered) -> None:
+        """Takes back a read that was interrupted to ask a person: it will be asked for again."""
+        if entered.session is not None and entered.pending is not None:
+            entered.session.withdraw(entered.pending)
+
+
+_WARNED: set[str] = set()
+
+
+def warn_undeclared(name: str) -> None:
+    """Names a tool that nobody declared, once a process, with the line that would declare it."""
+    if name not in _WARNED:
+        _WARNED.add(name)
+        _log.warning(
+            "the tool %s is not declared: its calls are judged as writes and its results prove nothing; declare it "
+            "with reads={%r: ...}, writes={%r: [...]} or neutral=[%r]", name, name, name, name
+        )  # fmt: skip
+
+
+def targets_of(value: Any) -> list[Any] | None:
+    """Returns the ids that an argument names: one id, or a list of them; nothing for anything else."""
+    if isinstance(value, str | int | float) and not isinstance(value, bool):
+        return [value]
+    if isinstance(value, list | tuple | set | frozenset):
+        ids = list(value)
+        return ids if all(isinstance(v, str | int | float) and not isinstance(v, bool) for v in ids) else None
+    return None

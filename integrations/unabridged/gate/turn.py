@@ -1,0 +1,63 @@
+"""Which tools are known, and by what: a secret of the process, never metadata that a caller can set."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+from weakref import WeakKeyDictionary, WeakSet
+
+from .declare import UNDECLARED, ReadSpec, Spec
+from .runtime import Gate
+
+_lock: Final = threading.Lock()
+_GATES: Final[WeakKeyDictionary[Any, Gate]] = WeakKeyDictionary()
+_BY_NAME: Final[dict[str, WeakSet[Any]]] = {}
+
+
+def bear(carrier: Any, gate: Gate) -> None:
+    """Records that an object (a wrapped function, a tool) carries a gate. Only this process can say so."""
+    with _lock:
+        _GATES[carrier] = gate
+        _BY_NAME.setdefault(gate.name, WeakSet()).add(carrier)
+
+
+def gate_of(carrier: Any) -> Gate | None:
+    """Returns the gate that an object carries, or nothing."""
+    try:
+        return _GATES.get(carrier)
+    except TypeError:
+        return None
+
+
+def spec_named(name: str) -> Spec:
+    """Returns the declaration of a tool by its name alone, the strictest where tools of one name differ."""
+    with _lock:
+        specs = [_GATES[c].spec for c in _BY_NAME.get(name, ()) if c in _GATES]
+    if not specs:
+        return UNDECLARED
+    reads = [s for s in specs if isinstance(s, ReadSpec)]
+    if reads:
+        return reads[0] if all(r.resource == reads[0].resource for r in reads) else UNDECLARED
+    return specs[0]
+
+
+def siblings_of(
+    calls: Sequence[Mapping[str, Any]], *, call_id: str | None, name: str, args: Mapping[str, Any] | None = None
+) -> list[tuple[str, Mapping[str, Any]]]:
+    """Returns the other calls of a turn, given all of them as `{"name", "args", "id"}`.
+
+    Without an id the call itself is the first of its name (and arguments).
+    """
+    others: list[tuple[str, Mapping[str, Any]]] = []
+    found = False
+    for call in calls:
+        same = call.get("id") == call_id if call_id is not None else call.get("name") == name
+        if same and not found and (call_id is not None or args is None or call.get("args") == args):
+            found = True
+            continue
+        others.append((str(call.get("name")), call.get("args") or {}))
+    return others
+
+
+Lookup = Callable[[str], Spec]

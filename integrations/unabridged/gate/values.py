@@ -1,0 +1,164 @@
+"""Turning what a tool returned into a result: the judge runs here, and nothing is ever repaired or defaulted."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from pydantic import BaseModel
+
+from unabridged.contract import (
+    Proof,
+    ReadHeader,
+    ReadResult,
+    Reason,
+    Result,
+    Scope,
+    build_result,
+    json_equal,
+    new_read_id,
+    with_ids,
+)
+
+from .declare import ReadSpec
+
+_log = logging.getLogger("unabridged.gate")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Call:
+    """One call of a tool, as a judge sees it.
+
+    `args` are the arguments as the model sent them; `session` is the session in scope, or nothing.
+    """
+
+    tool: str
+    args: Mapping[str, Any]
+    session: Any = None
+    call_id: str | None = None
+
+    def __repr__(self) -> str:
+        return f"Call(tool={self.tool!r})"
+
+
+def unavailable(
+    spec: ReadSpec, call: Call, *, detail: str, code: str = "SOURCE_UNAVAILABLE", started_at: datetime | None = None
+) -> ReadResult:
+    """Returns the result of a tool that gave nothing that can be validated."""
+    reason = Reason(code=code, detail=detail, layer="adapter")
+    return build_result(items=None, reasons=[reason], scope=_scope(spec, call), read=_header(started_at))
+
+
+def result_of(value: Any, spec: ReadSpec, call: Call, *, started_at: datetime) -> ReadResult:
+    """Returns what a tool's value says about itself under its declaration.
+
+    A `ReadResult` is taken as it is, but for the resource, which the declaration names. A judge that raises, or
+    returns anything else than a result, makes the read unavailable.
+    """
+    if isinstance(value, Result):
+        return _named(value, spec)  # type: ignore[arg-type]
+    if spec.judge is not None:
+        return _judged(value, spec, call, started_at)
+    return _bare(value, spec, call, started_at)
+
+
+def _judged(value: Any, spec: ReadSpec, call: Call, started_at: datetime) -> ReadResult:
+    try:
+        if callable(spec.judge):
+            judged = spec.judge(value, call)
+        else:
+            from unabridged.reading import judge_value
+
+            judged = judge_value(spec.judge, value, resource=spec.resource, filters=spec.filters_of(call.args))
+    except Exception as error:  # noqa: BLE001 - the judge is the user's code: whatever it raises, the read proves nothing
+        _log.warning("the judge of %s failed with %s", call.tool, type(error).__name__)
+        return unavailable(spec, call, detail="judge_failed", started_at=started_at)
+    if not isinstance(judged, Result):
+        _log.warning("the judge of %s returned no result", call.tool)
+        return unavailable(spec, call, detail="judge_failed", started_at=started_at)
+    return _named(judged, spec)  # type: ignore[arg-type]
+
+
+def _named(result: ReadResult, spec: ReadSpec) -> ReadResult:
+    changes: dict[str, Any] = {}
+    if result.scope.resource != spec.resource:
+        changes["resource"] = spec.resource
+    if spec.intent != "inventory" and result.scope.intent == "inventory":
+        changes["intent"] = spec.intent
+    if not changes:
+        return result
+    scope = result.scope.model_copy(update=changes)
+    if scope.intent == "sample" and result.status == "complete":
+        reasons = [Reason(code="SAMPLE_REQUESTED", layer="client")]
+        fields = {name: getattr(result, name) for name in ("total", "sources", "item_cuts", "warnings", "consistency")}
+        sample = build_result(items=result.items, reasons=reasons, scope=scope, read=result.read, **fields)
+        sample._ids, sample._resume = result._ids, result._resume
+        return sample
+    return result.model_copy(update={"scope": scope})
+
+
+def _bare(value: Any, spec: ReadSpec, call: Call, started_at: datetime) -> ReadResult:
+    items = _items(value, spec)
+    if items is None:
+        return unavailable(spec, call, detail="malformed_page", code="PROTOCOL_ANOMALY", started_at=started_at)
+    level, end = ("end_marker", "declared") if spec.exhaustive else ("none", None)
+    reasons: list[Reason] = []
+    if spec.intent == "sample":
+        reasons = [Reason(code="SAMPLE_REQUESTED", layer="client")]
+    elif not spec.exhaustive:
+        if _answers_its_key(items, spec, call):
+            level, end = "end_marker", "key"
+        else:
+            reasons = [Reason(code="COVERAGE_UNKNOWN", layer="adapter")]
+    result = build_result(
+        items=items,
+        reasons=reasons,
+        scope=_scope(spec, call),
+        read=_header(started_at),
+        proof=Proof(level=level, end=end, basis="declared"),
+    )
+    ids = [i[spec.id] for i in items if isinstance(i, Mapping) and spec.id in i]
+    return with_ids(result, ids if len(ids) == len(items) else [])
+
+
+def _items(value: Any, spec: ReadSpec) -> list[Any] | None:
+    """Returns the records in a bare value; nothing when it holds none that could be counted on."""
+    if value is None:
+        return None if spec.intent != "lookup" else []
+    if isinstance(value, Mapping | str | bytes | int | float | BaseModel) or dataclasses.is_dataclass(value):
+        return [jsonable(value)]
+    if isinstance(value, list | tuple | set | frozenset):
+        return [jsonable(v) for v in value]
+    return [jsonable(value)]
+
+
+def _answers_its_key(items: list[Any], spec: ReadSpec, call: Call) -> bool:
+    """A lookup's returned record is complete for its key: exactly one record, and it bears the key that was asked."""
+    if spec.intent != "lookup" or spec.key is None or spec.key not in call.args or len(items) != 1:
+        return False
+    record, field = items[0], (spec.filters or {}).get(spec.key, spec.key)
+    if not isinstance(record, Mapping):
+        return False
+    held = [record[name] for name in (field, spec.key, spec.id) if name in record]
+    return any(json_equal(v, call.args[spec.key]) for v in held)
+
+
+def jsonable(value: Any) -> Any:
+    """Returns a value that JSON can hold; what it cannot becomes its text."""
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    from pydantic_core import to_jsonable_python
+
+    return to_jsonable_python(value, fallback=str, serialize_unknown=True)
+
+
+def _scope(spec: ReadSpec, call: Call) -> Scope:
+    return Scope(resource=spec.resource, filters=spec.filters_of(call.args), intent=spec.intent)
+
+
+def _header(started_at: datetime | None) -> ReadHeader:
+    now = datetime.now(UTC)
+    return ReadHeader(id=new_read_id(), adapter="tool", started_at=started_at or now, finished_at=now)
