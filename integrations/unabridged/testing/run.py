@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
-from unabridged.answers import Claim, FinalAnswer
 from unabridged.contract import (
     CaseError,
     NotYetSupported,
@@ -20,7 +19,7 @@ from unabridged.contract import (
     presented,
     resume_of,
 )
-from unabridged.evidence import Session, Verdict
+from unabridged.evidence import MemoryLedger, MemoryStore, Session, Verdict, session
 from unabridged.gate.refusing import refusal
 from unabridged.reading import run_read
 
@@ -116,8 +115,8 @@ class _Run:
 
     def outcome(self) -> CaseOutcome:
         case = self.case
-        self.session = Session("replay", clock=self.clock)
-        with _logs(into=self.texts, wanted=any(s.expect and s.expect.never_contains for s in case.reads)), self.session:
+        self.session = session("replay", ledger=MemoryLedger(), store=MemoryStore(), now=self.clock.now)
+        with _logs(into=self.texts, wanted=any(s.expect and s.expect.never_contains for s in case.reads)):
             for n, step in enumerate(case.reads):
                 if step.pending:
                     query = case.queries[n]
@@ -210,6 +209,8 @@ class _Run:
             self.differences.append(Difference(f"writes[{n}].codes", list(expect.codes), list(verdict.codes)))
 
     def _answer(self, step: AnswerStep) -> None:
+        from unabridged.answers import Claim, FinalAnswer
+
         claims = [Claim(c.kind, c.resource, filters=c.filters, ids=c.ids, value=c.value) for c in step.claims]
         final: FinalAnswer = self.session.judge_answer(step.text, claims=claims, language=step.language)
         codes = list(dict.fromkeys(code for caveat in final.caveats for code in caveat.codes))
