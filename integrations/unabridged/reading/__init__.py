@@ -1,5 +1,6 @@
 """Reading: walkers, the judge, budgets and the drivers. No HTTP client is imported until one is needed."""
 
+from .api import apages, aread, pages, read
 from .query import Budget, Query
 from .resume import Resume
 from .run import run_read
@@ -16,5 +17,9 @@ __all__ = [
     "Resume",
     "SystemClock",
     "Transport",
+    "apages",
+    "aread",
+    "pages",
+    "read",
     "run_read",
 ]

@@ -6,13 +6,10 @@ result of the read.
 
 from __future__ import annotations
 
-import hashlib
-import hmac
-import logging
-import secrets
 from collections.abc import Generator, Hashable
-from typing import Any, Final
+from typing import Any
 
+from unabridged import _trail
 from unabridged.contract.codes import ReasonCode
 from unabridged.contract.ids import id_key, new_read_id
 from unabridged.contract.results import ReadResult
@@ -31,13 +28,6 @@ from .transport import Fault, Request, Response
 from .walkers import Anomaly, Counted, Follow, Step, Stop, View, walk
 
 Reading = Generator[Command, Response | Fault | None, ReadResult]
-log: Final = logging.getLogger("unabridged.reading")
-_KEY: Final = secrets.token_bytes(32)
-
-
-def fingerprint(value: Any) -> str:
-    """Returns what a log may say of a cursor or a filter: a keyed digest that changes with the process."""
-    return hmac.new(_KEY, repr(id_key(value)).encode("utf-8", "replace"), hashlib.sha256).hexdigest()[:12]
 
 
 class Loop:
@@ -173,6 +163,8 @@ class Loop:
         self.has_content = True
         self.spend.pages += 1
         self.last_raw = raw
+        before = len(self.collector.seen)
+        cursor = _place_of(self.step) if self.step.is_continuation else None
         adds_new = self.collector.absorb(taken, raw=raw)
         self.seen.add(page)
         if isinstance(self.walk, OffsetWalk):
@@ -184,8 +176,14 @@ class Loop:
         else:
             self.stop = outcome
         self._trim()
-        if log.isEnabledFor(logging.DEBUG):
-            self._trail(raw, len(taken.records))
+        _trail.page(
+            query_id=self.ask.query_id,
+            filters=self.plan.sent_filters,
+            elapsed_s=self.spend.elapsed_s,
+            received=raw,
+            used=len(self.collector.seen) - before if taken.keys is not None else raw,
+            cursor=cursor,
+        )
 
     def _follow(self, step: Step) -> None:
         """Goes on, unless the next request would stand at or beyond a window that the source declares."""
@@ -233,15 +231,6 @@ class Loop:
         asked = self.plan.size_asked
         if isinstance(self.walk, SingleWalk) and self.walk.overfetch is not None and self.link_pages:
             collector.trim(asked)
-
-    def _trail(self, received: int, used: int) -> None:
-        step = self.step
-        cursor = fingerprint(_place_of(step)) if step.is_continuation else "-"
-        filters = ",".join(fingerprint([n, v]) for n, v in self.plan.sent_filters.items()) or "-"
-        log.debug(
-            "page query=%s read=%s at=%s received=%d used=%d filters=%s cursor=%s",
-            self.ask.query_id, self.read_id, self.ask.clock.now().isoformat(), received, used, filters, cursor,
-        )  # fmt: skip
 
 
 def _place_of(step: Step) -> Any:

@@ -140,6 +140,15 @@ async def afinish_read(resume: Resume, *, transport: AsyncTransport, records: bo
     except (asyncio.CancelledError, KeyboardInterrupt, SystemExit):
         _record_cancelled(resume, records=records)
         raise
+    finally:
+        await _release(transport)
+
+
+async def _release(transport: AsyncTransport) -> None:
+    """Lets a transport close what it opened for itself; its next use opens it again."""
+    release = getattr(transport, "release", None)
+    if release is not None:
+        await release()
 
 
 def finish_pages(resume: Resume, *, transport: Transport, records: bool = True) -> Iterator[ReadResult]:
@@ -173,23 +182,24 @@ async def afinish_pages(
     reading = reading_of(resume, stream=True)
     clock = resume.ask.clock
     reply: Response | Fault | None = None
-    while True:
-        try:
+    try:
+        while True:
             command = reading.send(reply)
-        except StopIteration as end:
-            yield _finished(end.value, records=records, async_transport=transport)
-            return
-        reply = None
-        match command:
-            case Send(request=request, timeout_s=timeout_s):
-                reply = await transport.send(request, timeout_s=timeout_s)
-            case Sleep(seconds=seconds):
-                await clock.asleep(seconds)
-            case Emit(result=result):
-                yield _finished(result, records=records)
-                del result, command
-            case _:
-                assert_never(command)
+            reply = None
+            match command:
+                case Send(request=request, timeout_s=timeout_s):
+                    reply = await transport.send(request, timeout_s=timeout_s)
+                case Sleep(seconds=seconds):
+                    await clock.asleep(seconds)
+                case Emit(result=result):
+                    yield _finished(result, records=records)
+                    del result, command
+                case _:
+                    assert_never(command)
+    except StopIteration as end:
+        yield _finished(end.value, records=records, async_transport=transport)
+    finally:
+        await _release(transport)
 
 
 def _finished(

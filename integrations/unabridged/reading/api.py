@@ -1,0 +1,136 @@
+"""`read`, `aread`, `pages` and `apages`: a read over HTTP, in a thread, on an event loop, whole or page by page."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from unabridged.contract.errors import InvalidInput
+from unabridged.contract.results import ReadResult
+from unabridged.profiles import Profile, load_profile
+from unabridged.profiles.walks import FanoutWalk
+
+from .ask import Chain
+from .links import check_url
+from .query import Budget, Query
+from .requests import plan_read
+from .resume import Resume
+from .run import afinish_pages, afinish_read, finish_pages, finish_read, make_ask
+from .transport import SystemClock
+
+if TYPE_CHECKING:
+    from .http import AsyncHttpTransport, HttpTransport
+
+Headers = Mapping[str, str] | Sequence[tuple[str, str]]
+REPEATS = 3
+
+
+def read(
+    profile: Profile | str | Mapping[str, Any],
+    query: Query | str,
+    *,
+    url: str | None = None,
+    client: Any = None,
+    headers: Headers | None = None,
+    budget: Budget | None = None,
+) -> ReadResult:
+    """Reads a source until it says that this was all, or until something stops the read, and says which.
+
+    What went wrong at the source is a result, not an error. The result records itself in the session in scope.
+
+    Args:
+        profile: a profile, the name of a shipped one, a path or a dict.
+        query: what is asked, or a resource name.
+        url: the address of the first page. A fan-out's holds `{source}` where each source's name goes.
+        client: an `httpx.Client` or `httpx2.Client`; a shared one when not given.
+        headers: header fields such as credentials. They go to the URL's origin only.
+        budget: what may be spent; `Budget()` when not given.
+
+    Raises:
+        InvalidInput: an argument breaks a rule; the error names the field, never the value.
+    """
+    return finish_read(_start(profile, query, url, headers, budget), transport=_transport(client))
+
+
+async def aread(
+    profile: Profile | str | Mapping[str, Any],
+    query: Query | str,
+    *,
+    url: str | None = None,
+    client: Any = None,
+    headers: Headers | None = None,
+    budget: Budget | None = None,
+) -> ReadResult:
+    """As `read`, on an event loop, with an `AsyncClient`."""
+    return await afinish_read(_start(profile, query, url, headers, budget), transport=_async_transport(client))
+
+
+def pages(
+    profile: Profile | str | Mapping[str, Any],
+    query: Query | str,
+    *,
+    url: str | None = None,
+    client: Any = None,
+    headers: Headers | None = None,
+    budget: Budget | None = None,
+) -> Iterator[ReadResult]:
+    """As `read`, one result a page, in constant memory apart from ids.
+
+    Each result is a link of one chain and holds its own page. Every link but the last is partial because more pages
+    come; the last one says what the whole chain is. Breaking off leaves the chain partial.
+    """
+    return finish_pages(_start(profile, query, url, headers, budget), transport=_transport(client))
+
+
+def apages(
+    profile: Profile | str | Mapping[str, Any],
+    query: Query | str,
+    *,
+    url: str | None = None,
+    client: Any = None,
+    headers: Headers | None = None,
+    budget: Budget | None = None,
+) -> AsyncIterator[ReadResult]:
+    """As `pages`, on an event loop."""
+    return afinish_pages(_start(profile, query, url, headers, budget), transport=_async_transport(client))
+
+
+def _start(
+    profile: Profile | str | Mapping[str, Any],
+    query: Query | str,
+    url: str | None,
+    headers: Headers | None,
+    budget: Budget | None,
+) -> Resume:
+    """Checks every argument before anything is sent."""
+    from .http import BackoffRetries, check_host
+
+    found = load_profile(profile)
+    if url is None:
+        raise InvalidInput(field="url", rule="is required")
+    if budget is not None and not isinstance(budget, Budget):
+        raise InvalidInput(field="budget", rule="must be a Budget")
+    address = check_url(url.replace("{source}", "source") if isinstance(url, str) else url)
+    check_host(address)
+    if isinstance(found.walk, FanoutWalk) and len(found.walk.over) > 1 and "{source}" not in url:
+        raise InvalidInput(field="url", rule="must hold {source} where a fan-out has several sources")
+    ask = make_ask(found, query, url=url, clock=SystemClock(), budget=budget or Budget(), headers=headers)
+    walk = found.walk
+    if isinstance(walk, FanoutWalk):
+        plan_read(walk.inner, ask.query, url=url, headers=ask.headers, source=walk.over[0])
+    else:
+        plan_read(found, ask.query, url=url, headers=ask.headers)
+    return Resume(ask=replace(ask, retries=BackoffRetries(), repeats_left=REPEATS), chain=Chain())
+
+
+def _transport(client: Any) -> HttpTransport:
+    from .http import HttpTransport
+
+    return HttpTransport(client)
+
+
+def _async_transport(client: Any) -> AsyncHttpTransport:
+    from .http import AsyncHttpTransport
+
+    return AsyncHttpTransport(client)

@@ -1,0 +1,410 @@
+"""HTTP: the one module that imports an HTTP client and tenacity.
+
+Bodies are read in a bounded way, decompression included. Credentials stay with the origin of the read, and a redirect
+to another origin is not followed. Clients of httpx and of httpx2 are taken as they are; without one, reads share a
+client of the process that keeps no cookies.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import os
+import random
+import socket
+import sys
+import threading
+import time
+import zlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from http.cookiejar import CookieJar, DefaultCookiePolicy
+from types import ModuleType
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import httpx
+import tenacity
+
+from unabridged.contract.errors import InvalidInput
+
+from .links import MalformedLink, absolute, origin
+from .transport import Fault, Request, Response
+
+MAX_PAGE_BYTES: Final = 8 * 1024 * 1024
+REQUEST_TIMEOUT_S: Final = 30.0
+"""How long one exchange may take where the time budget allows more."""
+MAX_REDIRECTS: Final = 5
+_REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
+_CODINGS: Final = "gzip, deflate"
+
+
+class HttpTransport:
+    """Sends over a synchronous client."""
+
+    def __init__(self, client: Any = None, *, max_page_bytes: int | None = MAX_PAGE_BYTES) -> None:
+        self._client = client
+        self._most = max_page_bytes
+        self._lib = httpx if client is None else library_of(client, "Client")
+
+    def send(self, request: Request, *, timeout_s: float | None) -> Response | Fault:
+        """Returns the response, or what went wrong; follows redirects within the origin."""
+        client = self._client if self._client is not None else shared_client()
+        exchange = Exchange(self._lib, request, timeout_s, self._most)
+        while True:
+            try:
+                response = client.send(exchange.built(client), stream=True, **exchange.options())
+                try:
+                    if not exchange.opens(response):
+                        return exchange.too_large(response)
+                    if response.is_stream_consumed:
+                        exchange.feed_decoded(response.content)
+                    else:
+                        for chunk in response.iter_raw():
+                            exchange.feed(chunk)
+                finally:
+                    response.close()
+            except (self._lib.HTTPError, self._lib.InvalidURL, self._lib.StreamError, OSError) as error:
+                return exchange.fault_of(error)
+            except _Stopped as stopped:
+                return stopped.fault
+            outcome = exchange.finished()
+            if outcome is not None:
+                return outcome
+
+
+class AsyncHttpTransport:
+    """Sends over an asynchronous client; without one it opens its own, which `release` closes."""
+
+    def __init__(self, client: Any = None, *, max_page_bytes: int | None = MAX_PAGE_BYTES) -> None:
+        self._client = client
+        self._own: httpx.AsyncClient | None = None
+        self._most = max_page_bytes
+        self._lib = httpx if client is None else library_of(client, "AsyncClient")
+
+    async def send(self, request: Request, *, timeout_s: float | None) -> Response | Fault:
+        """Returns the response, or what went wrong; follows redirects within the origin."""
+        client = self._client if self._client is not None else self._opened()
+        exchange = Exchange(self._lib, request, timeout_s, self._most)
+        while True:
+            try:
+                async with asyncio.timeout(exchange.remaining_s()):
+                    response = await client.send(exchange.built(client), stream=True, **exchange.options())
+                    try:
+                        if not exchange.opens(response):
+                            return exchange.too_large(response)
+                        if response.is_stream_consumed:
+                            exchange.feed_decoded(response.content)
+                        else:
+                            async for chunk in response.aiter_raw():
+                                exchange.feed(chunk)
+                    finally:
+                        await response.aclose()
+            except TimeoutError:
+                return exchange.timed_out()
+            except (self._lib.HTTPError, self._lib.InvalidURL, self._lib.StreamError, OSError) as error:
+                return exchange.fault_of(error)
+            except _Stopped as stopped:
+                return stopped.fault
+            outcome = exchange.finished()
+            if outcome is not None:
+                return outcome
+
+    def _opened(self) -> httpx.AsyncClient:
+        if self._own is None:
+            self._own = httpx.AsyncClient(verify=_tls(), cookies=_no_cookies())
+        return self._own
+
+    async def release(self) -> None:
+        """Closes the client that this transport opened itself."""
+        own, self._own = self._own, None
+        if own is not None:
+            await own.aclose()
+
+
+class _Stopped(Exception):
+    """Reading was stopped by us, or the body cannot be decoded."""
+
+    def __init__(self, fault: Fault) -> None:
+        super().__init__()
+        self.fault = fault
+
+
+class Exchange:
+    """One request and its redirects: what both transports decide alike."""
+
+    def __init__(self, lib: ModuleType, request: Request, timeout_s: float | None, most: int | None) -> None:
+        self._lib = lib
+        self._request = request
+        self._url = request.full_url
+        self._most = most
+        self._limit_s = REQUEST_TIMEOUT_S if timeout_s is None else max(0.001, min(timeout_s, REQUEST_TIMEOUT_S))
+        self._is_our_deadline = timeout_s is not None and timeout_s <= REQUEST_TIMEOUT_S
+        self._until = time.monotonic() + self._limit_s
+        self._redirects = 0
+        self._status: int | None = None
+        self._headers: tuple[tuple[str, str], ...] = ()
+        self._body = _Body(None, most)
+
+    def remaining_s(self) -> float:
+        """Seconds left for the exchange."""
+        return max(0.001, self._until - time.monotonic())
+
+    def built(self, client: Any) -> Any:
+        """Returns the client's own request. Towards another origin nothing of the client's goes along."""
+        request = self._request
+        headers = [*request.headers, ("accept-encoding", _CODINGS)]
+        if request.body is not None:
+            headers.append(("content-type", "application/json"))
+        timeout = self._lib.Timeout(self.remaining_s())
+        self._status = None
+        if request.credentials:
+            return client.build_request(
+                request.method, self._url, content=request.body, headers=headers, timeout=timeout
+            )
+        headers.append(("accept", "*/*"))
+        extensions = {"timeout": timeout.as_dict()}
+        return self._lib.Request(
+            request.method, self._url, content=request.body, headers=headers, extensions=extensions
+        )
+
+    def options(self) -> dict[str, Any]:
+        """Returns how the client is to send: never following redirects, and without its credentials abroad."""
+        return {"follow_redirects": False} | ({} if self._request.credentials else {"auth": None})
+
+    def opens(self, response: Any) -> bool:
+        """Takes in the head of a response; tells whether its body may be read at all."""
+        self._status = int(response.status_code)
+        headers = tuple((name, value) for name, value in response.headers.multi_items())
+        coding = next((value.strip().lower() for name, value in headers if name.lower() == "content-encoding"), "")
+        if coding in ("", "identity"):
+            self._headers = headers
+            self._body = _Body(None, self._most)
+            length = next((value for name, value in headers if name.lower() == "content-length"), "")
+            return self._most is None or not length.isdigit() or int(length[:18]) <= self._most
+        self._headers = tuple(
+            (name, value) for name, value in headers if name.lower() not in ("content-encoding", "content-length")
+        )
+        self._body = _Body(coding, self._most)
+        return True
+
+    def too_large(self, response: Any) -> Fault:
+        """Returns the fault of a body that is longer than a page may be."""
+        return Fault("too_large", status=int(response.status_code))
+
+    def feed(self, chunk: bytes) -> None:
+        """Takes in a piece of the body as it came over the wire."""
+        if time.monotonic() > self._until:
+            raise _Stopped(self.timed_out())
+        self._body.feed(chunk)
+
+    def feed_decoded(self, content: bytes) -> None:
+        """Takes in a body that the client held already, decoded."""
+        self._body = _Body(None, self._most)
+        self._body.feed(content)
+
+    def timed_out(self) -> Fault:
+        """Returns the fault of an exchange that took too long: for the source, or for the time we had."""
+        return Fault("deadline" if self._is_our_deadline else "timeout", status=self._status)
+
+    def fault_of(self, error: Exception) -> Fault:
+        """Returns what an exception of the client means."""
+        if isinstance(error, self._lib.TimeoutException):
+            return self.timed_out()
+        if self._status is not None:
+            return Fault("short_body", status=self._status, headers=self._headers)
+        cause: BaseException | None = error
+        while cause is not None:
+            if isinstance(cause, socket.gaierror):
+                return Fault("dns")
+            cause = cause.__cause__ or cause.__context__
+        return Fault("disconnect")
+
+    def finished(self) -> Response | Fault | None:
+        """Returns the outcome; nothing means that a redirect within the origin is followed."""
+        target = self._redirect()
+        if target is not None:
+            self._url = target
+            self._request = replace(self._request, url=target, query=())
+            return None
+        status = self._status or 0
+        if not self._body.is_whole:
+            return Fault("short_body", status=status, headers=self._headers)
+        return Response(status=status, headers=self._headers, body=self._body.content())
+
+    def _redirect(self) -> str | None:
+        if self._status not in _REDIRECTS or self._redirects >= MAX_REDIRECTS:
+            return None
+        if self._request.method != "GET" and self._status not in (307, 308):
+            return None
+        location = next((value for name, value in self._headers if name.lower() == "location"), None)
+        if location is None:
+            return None
+        try:
+            target = absolute(location, context=self._url)
+        except MalformedLink:
+            return None
+        self._redirects += 1
+        return target if origin(target) == origin(self._url) else None
+
+
+class _Body:
+    """A body that grows to a limit and no further, decoded piece by piece."""
+
+    def __init__(self, coding: str | None, most: int | None) -> None:
+        self._most = most
+        self._size = 0
+        self._chunks: list[bytes] = []
+        self._decoder: Any = None
+        self._coding = coding
+        self._is_begun = False
+        if coding is not None:
+            self._decoder = self._new_decoder(coding)
+
+    def _new_decoder(self, coding: str) -> Any:
+        if coding in ("gzip", "x-gzip"):
+            return zlib.decompressobj(16 + zlib.MAX_WBITS)
+        if coding == "deflate":
+            return zlib.decompressobj()
+        raise _Stopped(Fault("undecodable"))
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether a coded body reached its own end."""
+        return self._decoder is None or not self._is_begun or bool(self._decoder.eof)
+
+    def feed(self, chunk: bytes) -> None:
+        if self._decoder is None:
+            self._add(chunk)
+            return
+        while chunk:
+            chunk = self._decode(chunk)
+
+    def _decode(self, chunk: bytes) -> bytes:
+        """Decodes at most one byte more than the limit allows, so that a bomb is met with its first piece."""
+        if self._decoder.eof:
+            self._decoder = self._new_decoder(self._coding or "")
+        room = 0 if self._most is None else self._most - self._size + 1
+        try:
+            out = self._decoder.decompress(chunk, room)
+        except zlib.error:
+            if self._coding != "deflate" or self._is_begun:
+                raise _Stopped(Fault("undecodable")) from None
+            self._decoder = zlib.decompressobj(-zlib.MAX_WBITS)
+            self._is_begun = True
+            return chunk
+        self._is_begun = True
+        self._add(out)
+        return bytes(self._decoder.unconsumed_tail or self._decoder.unused_data)
+
+    def _add(self, piece: bytes) -> None:
+        self._size += len(piece)
+        if self._most is not None and self._size > self._most:
+            raise _Stopped(Fault("too_large"))
+        self._chunks.append(piece)
+
+    def content(self) -> bytes:
+        """Returns the whole body."""
+        return self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
+
+
+@dataclass(frozen=True, slots=True)
+class BackoffRetries:
+    """Retries of a live reader: exponential waits with jitter; their number is the budget's `max_retries`."""
+
+    waits: int = 3
+    first_s: float = 0.25
+    longest_s: float = 8.0
+    jitter: Callable[[], float] = random.random
+
+    def backoff_s(self, attempt: int) -> float:
+        """Returns the seconds before an attempt: between half of the curve and all of it."""
+        retrying = tenacity.Retrying(
+            wait=tenacity.wait_exponential(multiplier=self.first_s, max=self.longest_s),
+            stop=tenacity.stop_after_attempt(max(1, attempt)),
+            reraise=True,
+        )
+        state = tenacity.RetryCallState(retry_object=retrying, fn=None, args=(), kwargs={})
+        state.attempt_number = max(1, attempt)
+        return float(retrying.wait(state)) * (0.5 + self.jitter() / 2)
+
+
+def library_of(client: Any, kind: str) -> ModuleType:
+    """Returns the library whose client this is, httpx or httpx2.
+
+    Args:
+        client: the client.
+        kind: `Client` or `AsyncClient`.
+
+    Raises:
+        InvalidInput: it is another kind of client, or closed.
+    """
+    names = {(c.__module__.split(".")[0], c.__name__) for c in type(client).__mro__}
+    for name in ("httpx", "httpx2"):
+        if (name, kind) in names:
+            if client.is_closed:
+                raise InvalidInput(field="client", rule="must be open")
+            return sys.modules[name]
+    raise InvalidInput(field="client", rule=f"must be an httpx.{kind} or an httpx2.{kind}")
+
+
+def check_host(url: str) -> None:
+    """Refuses an address that the client could not even parse.
+
+    Raises:
+        InvalidInput: naming the rule.
+    """
+    try:
+        httpx.URL(url)
+    except (httpx.InvalidURL, UnicodeError):
+        raise InvalidInput(field="url", rule="must be a valid URL") from None
+    if not urlsplit(url).hostname:
+        raise InvalidInput(field="url", rule="must have a host")
+
+
+_lock = threading.Lock()
+_shared: dict[str, Any] = {}
+
+
+def shared_client() -> httpx.Client:
+    """Returns the client of this process, made on first use: its TLS context costs 20 ms. It keeps no cookies."""
+    client = _shared.get("client")
+    if client is None or client.is_closed:
+        tls = _tls()
+        with _lock:
+            client = _shared.get("client")
+            if client is None or client.is_closed:
+                client = _shared["client"] = httpx.Client(verify=tls, cookies=_no_cookies())
+    return client
+
+
+def close_shared_client() -> None:
+    """Closes the client of this process; the next read makes a new one."""
+    with _lock:
+        client = _shared.pop("client", None)
+    if client is not None:
+        client.close()
+
+
+def _tls() -> Any:
+    with _lock:
+        if "tls" not in _shared:
+            _shared["tls"] = httpx.create_ssl_context()
+        return _shared["tls"]
+
+
+def _no_cookies() -> CookieJar:
+    """A jar that takes nothing: a shared client must not carry one caller's session into another's read."""
+    domains: Iterable[str] = ()
+    return CookieJar(policy=DefaultCookiePolicy(allowed_domains=tuple(domains)))
+
+
+def _forget_after_fork() -> None:
+    global _lock
+    _lock = threading.Lock()
+    _shared.pop("client", None)
+
+
+atexit.register(close_shared_client)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_after_fork)
