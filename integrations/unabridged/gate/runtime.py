@@ -15,7 +15,7 @@ from typing import Any, assert_never
 
 from unabridged import _ambient
 from unabridged.contract import ReadHeader, Reason, Scope, build_result, new_read_id
-from unabridged.evidence import DEADLINE_S, Session
+from unabridged.evidence import DEADLINE_S, Asked, Session
 
 from . import followup
 from .declare import MAX_DEADLINE_S, FollowUpSpec, NeutralSpec, ReadSpec, Spec, UndeclaredSpec, WriteSpec
@@ -90,10 +90,30 @@ class Gate:
         """
         call = Call(tool=self.name, args=args, session=session, call_id=call_id)
         try:
-            return self._enter(call, session, turn)
+            entered = self._enter(call, session, turn)
+            if isinstance(entered, Reply):
+                self._note(session, call_id)
+            return entered
         except Exception as error:  # noqa: BLE001 - the outermost boundary: a guard that fails refuses
             _log.error("the guard failed on %s with %s", self.name, type(error).__name__)
             return guard_failed(self.name)
+
+    def refuse_arguments(
+        self, problems: Sequence[tuple[str, str]], *, session: Session | None = None, call_id: str | None = None
+    ) -> Reply:
+        """Returns the refusal of arguments that break the tool's schema: fields and rules, never values."""
+        self._note(session, call_id)
+        return invalid_request(self.name, problems)
+
+    def refuse_unseen(self) -> Reply:
+        """Returns the refusal of a call whose turn cannot be seen: what was asked for beside it is not known."""
+        return guard_failed(self.name)
+
+    @staticmethod
+    def _note(session: Session | None, call_id: str | None) -> None:
+        """Notes a call that did not run, so that its message in the history is not taken for a foreign result."""
+        if session is not None and call_id is not None:
+            session.note_call(call_id)
 
     def _enter(self, call: Call, session: Session | None, turn: Turn) -> Entered | Reply:
         spec = self.spec
@@ -146,18 +166,18 @@ class Gate:
             return Entered(call, session)
         return refusal(self.name, verdict, has=turn.has)
 
-    def _same_turn(self, turn: Turn, session: Session) -> list[tuple[str, Mapping[str, Any]]]:
-        """The reads that were asked for beside this call, as resource and filters; they have shown nothing yet."""
-        asked: list[tuple[str, Mapping[str, Any]]] = []
+    def _same_turn(self, turn: Turn, session: Session) -> list[Asked]:
+        """The reads that were asked for beside this call; they have shown nothing yet."""
+        asked: list[Asked] = []
         for name, args in turn.siblings:
             spec = turn.spec_of(name) if turn.spec_of is not None else UndeclaredSpec()
             match spec:
                 case ReadSpec():
-                    asked.append((spec.resource, spec.filters_of(args)))
+                    asked.append(Asked(spec.resource, spec.filters_of(args), spec.intent, spec.key_filter))
                 case UndeclaredSpec():
-                    asked.append((f"tool:{name}", {}))
+                    asked.append(Asked(f"tool:{name}"[:200]))
                 case FollowUpSpec():
-                    asked.extend(followup.asked_for(session, args))
+                    asked.extend(Asked(*each) for each in followup.asked_for(session, args))
                 case WriteSpec() | NeutralSpec():
                     pass
                 case _:
@@ -206,7 +226,8 @@ class Gate:
                 reasons=[Reason(code="COVERAGE_UNKNOWN", layer="adapter")],
                 scope=Scope(resource=f"tool:{self.name}"[:200]),
                 read=ReadHeader(id=new_read_id(), adapter="tool", started_at=entered.started_at, finished_at=now),
-            )
+            ),
+            call_id=entered.call.call_id,
         )
         warn_undeclared(self.name)
 
