@@ -73,9 +73,10 @@ def parse_strict(text: str, *, field: str, error: type[InvalidInput] = ProfileEr
     try:
         return json.loads(text, object_pairs_hook=pairs, parse_constant=constant)
     except RecursionError:
-        raise error(field=field, rule="is nested too deeply") from None
+        rule = "is nested too deeply"
     except ValueError:
-        raise error(field=field, rule="is not valid JSON") from None
+        rule = "is not valid JSON"
+    raise error(field=field, rule=rule)  # outside the handlers: the decoder's error holds the whole text
 
 
 def _looks_like_a_path(source: str) -> bool:

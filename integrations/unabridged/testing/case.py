@@ -296,14 +296,14 @@ def _text(path: Path) -> str:
     try:
         with path.open("rb") as file:
             data = file.read(MAX_FILE_BYTES + 1)
-    except (OSError, ValueError):
-        raise CaseError(field="file", rule="must be a file that can be read") from None
-    if len(data) > MAX_FILE_BYTES:
-        raise CaseError(field="file", rule=f"must be at most {MAX_FILE_BYTES} bytes long")
-    try:
-        return data.decode("utf-8-sig")
+        if len(data) <= MAX_FILE_BYTES:
+            return data.decode("utf-8-sig")
+        rule = f"must be at most {MAX_FILE_BYTES} bytes long"
     except UnicodeDecodeError:
-        raise CaseError(field="file", rule="must be UTF-8") from None
+        rule = "must be UTF-8"
+    except (OSError, ValueError):
+        rule = "must be a file that can be read"
+    raise CaseError(field="file", rule=rule)  # outside the handlers: a decoding error holds the bytes
 
 
 def _check_script(position: int, step: ReadStep, profile: Profile) -> None:

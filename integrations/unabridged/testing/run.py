@@ -6,18 +6,15 @@ import logging
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
 from unabridged.contract import (
-    CaseError,
     NotYetSupported,
-    ReadResult,
     UnabridgedError,
     presented,
-    resume_of,
 )
 from unabridged.evidence import MemoryLedger, MemoryStore, Session, Verdict, session
 from unabridged.gate.refusing import refusal
@@ -25,6 +22,7 @@ from unabridged.reading import run_read
 
 from .case import AnswerStep, Case, ReadStep, WriteStep, case_document, check_case, parse_case
 from .clock import VirtualClock
+from .continuing import Finished, way_on
 from .expecting import Difference, Seen, read_differences
 from .matching import same_set
 from .script import ScriptedTransport
@@ -90,22 +88,11 @@ def run_case(source: str | os.PathLike[str] | Mapping[str, Any] | Case) -> CaseO
 
 
 @dataclass(slots=True)
-class _Finished:
-    """A read that was made."""
-
-    base: ReadResult
-    """As it was read."""
-    view: ReadResult
-    """As it was shown."""
-    requests: int
-
-
-@dataclass(slots=True)
 class _Run:
     case: Case
     clock: VirtualClock = field(default_factory=VirtualClock)
     session: Session = field(init=False)
-    finished: dict[int, _Finished] = field(default_factory=dict)
+    finished: dict[int, Finished] = field(default_factory=dict)
     pending: dict[int, Any] = field(default_factory=dict)
     writes: list[dict[str, Any]] = field(default_factory=list)
     answer: dict[str, Any] | None = None
@@ -146,31 +133,28 @@ class _Run:
             step.exchanges or (), clock=self.clock, sources=step.sources, repeat_last=step.repeat_last
         )
         try:
-            base = self._result(n, step, transport)
-        except CaseError as error:
-            self.differences.append(Difference(where, "a read that can be continued", str(error)))
-            return
+            done = self._finish(n, step, transport)
         except UnabridgedError as error:
             problems = transport.problems or [f"{type(error).__name__}: {error}"]
-            self.differences += [Difference(where, "the scripted requests", p) for p in problems]
+            self.differences += [Difference(where, "a read as scripted", p) for p in problems]
             return
-        self.differences += [Difference(where, "the scripted requests", p) for p in transport.problems]
-        derived_from = [self.finished[i].base.read.id for i in step.derived_from if i in self.finished]
-        if n in self.pending:
-            self.session.finish(self.pending[n], base, derived_from=derived_from)
-        else:
-            self.session.record(base, derived_from=derived_from)
-        view = base
-        if step.present is not None and base.items is not None and step.present.max_items < len(base.items):
-            shown = step.present.max_items
-            view = presented(base, shown, handle=self.session.presented(base.read.id, shown))
-        self.finished[n] = _Finished(base, view, len(transport.requests))
+        self.differences += [Difference(where, "a read as scripted", p) for p in transport.problems]
+        if step.present is not None:
+            done = self._present(done, step.present.max_items)
+        elif done.start:
+            self.session.presented(done.stored_in, done.start + done.base.returned)
+        self.finished[n] = done
 
-    def _result(self, n: int, step: ReadStep, transport: ScriptedTransport) -> ReadResult:
-        case, profile = self.case, self.case.profiles[n]
-        resume = self._resume(n, step) if step.continues is not None else None
-        return run_read(
-            profile,
+    def _finish(self, n: int, step: ReadStep, transport: ScriptedTransport) -> Finished:
+        """Makes the read and records it; the stored rest of a read that was shown in part is recorded already."""
+        case, resume = self.case, None
+        if step.continues is not None:
+            way = way_on(self.finished.get(step.continues), field=f"reads[{n}].continues")
+            if isinstance(way, Finished):
+                return way
+            resume = way
+        result = run_read(
+            case.profiles[n],
             case.queries[n],
             url=step.url or default_url(case.queries[n].resource),
             transport=transport,
@@ -178,13 +162,16 @@ class _Run:
             budget=case.budgets[n],
             resume=resume,
         )
+        derived_from = [self.finished[i].stored_in for i in step.derived_from if i in self.finished]
+        if n in self.pending:
+            self.session.finish(self.pending[n], result, derived_from=derived_from)
+        else:
+            self.session.record(result, derived_from=derived_from)
+        return Finished(result, result, len(transport.requests), stored_in=result.read.id)
 
-    def _resume(self, n: int, step: ReadStep) -> Any:
-        earlier = self.finished.get(step.continues if step.continues is not None else -1)
-        resume = None if earlier is None else resume_of(earlier.base)
-        if resume is None:
-            raise CaseError(field=f"reads[{n}].continues", rule="must be a read that can be continued")
-        return resume
+    def _present(self, done: Finished, most: int) -> Finished:
+        handle = self.session.presented(done.stored_in, done.start + most)
+        return replace(done, view=presented(done.base, most, handle=handle))
 
     def _write(self, n: int, step: WriteStep) -> None:
         self.clock.advance(step.after_s)
