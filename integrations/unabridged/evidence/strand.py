@@ -115,9 +115,12 @@ class Strand:
             self.resource = new.resource
         self.flags = _flags(self)
 
-    def records(self) -> list[Any] | None:
-        """Returns the records of all links, the later version of an id winning; nothing when some were dropped."""
-        found: list[Any] = []
+    def pairs(self) -> list[tuple[Hashable | None, Any]] | None:
+        """Returns the records of all links, each with its id where it has one; nothing when some were dropped.
+
+        Of a record that several links hold the later version counts.
+        """
+        found: list[tuple[Hashable | None, Any]] = []
         place: dict[Hashable, int] = {}
         for link in self.links:
             if link.status == "unavailable":
@@ -125,13 +128,15 @@ class Strand:
             result = link.held.result
             if result is None or result.items is None:
                 return None
-            ids = result.ids if self.length > 1 else ()
-            if len(ids) != len(result.items) or len(result.sources) > 1:
-                found.extend(result.items)
+            ids = result.ids
+            if len(ids) != len(result.items):
+                found.extend((None, item) for item in result.items)
                 continue
+            alone = self.length == 1 or len(result.sources) > 1
             for id_, item in zip(ids, result.items, strict=True):
-                spot = place.setdefault(id_key(id_), len(found))
-                found[spot : spot + 1] = [item]
+                key = id_key(id_)
+                spot = len(found) if alone else place.setdefault(key, len(found))
+                found[spot : spot + 1] = [(key, item)]
         return found
 
 
