@@ -42,6 +42,12 @@ def spec_named(name: str) -> Spec:
     return specs[0]
 
 
+def known_names() -> tuple[str, ...]:
+    """Returns the names of all tools that carry a gate: a turn that cannot be seen may have asked any of them."""
+    with _lock:
+        return tuple(name for name, carriers in _BY_NAME.items() if carriers)
+
+
 def siblings_of(
     calls: Sequence[Mapping[str, Any]], *, call_id: str | None, name: str, args: Mapping[str, Any] | None = None
 ) -> list[tuple[str, Mapping[str, Any]]]:
