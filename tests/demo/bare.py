@@ -10,9 +10,8 @@ from unabridged import session
 from unabridged.demo.errand import Errand
 from unabridged.demo.hasty import Say
 from unabridged.demo.runs import Answer, RunOutcome, Step
-from unabridged.gate.declare import declarations
-from unabridged.gate.followup import continue_read
-from unabridged.gate.runtime import Gate, Reply
+from unabridged.evidence import Session
+from unabridged.gate import Gate, Reply, continue_read, declarations
 
 _MOST_TURNS = 200
 
@@ -32,11 +31,11 @@ def run(errand: Errand, *, guarded: bool, model: str | None) -> RunOutcome:
             tool.__name__: _gated(tool, Gate(tool.__name__, specs.of(tool.__name__)), evidence)
             for tool in errand.guarded
         }
-        tools["continue_read"] = lambda args: continue_read(args["handle"], session=evidence).content
+        tools["continue_read"] = lambda args: _continued(evidence, args)
         text, steps = _loop(errand, tools)
         final = evidence.judge_answer(text)
         caveats = [{"codes": list(c.codes), "text": c.text} for c in final.caveats]
-        return RunOutcome(Answer(final.text, caveats, final.coverage), steps)
+        return RunOutcome(Answer(str(final), caveats, final.coverage), steps)
 
 
 def _loop(errand: Errand, tools: Mapping[str, Tool]) -> tuple[str, list[Step]]:
@@ -53,7 +52,7 @@ def _plain(tool: Callable[..., Any]) -> Tool:
     return lambda args: str(tool(**args))
 
 
-def _gated(tool: Callable[..., Any], gate: Gate, evidence: Any) -> Tool:
+def _gated(tool: Callable[..., Any], gate: Gate, evidence: Session) -> Tool:
     def call(args: Mapping[str, Any]) -> str:
         entered = gate.enter(args, session=evidence)
         if isinstance(entered, Reply):
@@ -64,3 +63,8 @@ def _gated(tool: Callable[..., Any], gate: Gate, evidence: Any) -> Tool:
         return reply.content if not reply.passes else value if isinstance(value, str) else json.dumps(value)
 
     return call
+
+
+def _continued(evidence: Session, args: Mapping[str, Any]) -> str:
+    step = continue_read(evidence, args["handle"])
+    return step.content if isinstance(step, Reply) else step.finish(step.resume.read()).content

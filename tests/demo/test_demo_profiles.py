@@ -1,4 +1,4 @@
-"""The profiles of the demo: each loads, and says that it was tested against the real thing, which the other tests do."""
+"""The profiles of the demo: each loads, and says that it was tested against the real thing, as it is here."""
 
 from __future__ import annotations
 

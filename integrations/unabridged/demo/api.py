@@ -35,7 +35,7 @@ ASSIGNMENTS_MAX: Final = 50
 CANDIDATES: Final = 200
 """How many of the newest accounts the search looks at."""
 SLOW_S: Final = 1.6
-"""How long a cold shard takes. Clients of the demo wait `errand.HASTY_S` unless they are told to wait longer."""
+"""How long a cold shard takes: longer than `errand.HASTY_S` and `guarded.TURN_S`, in which the others answer easily."""
 _START_S: Final = 10.0
 _STOP_S: Final = 10.0
 

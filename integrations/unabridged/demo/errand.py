@@ -9,19 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from threading import Lock
 from typing import Any, Final, Self
 
 import httpx
 
 from .api import Api
-from .guarded import READS, WRITES, GuardedTools
+from .guarded import LONGEST_S, READS, WRITES, GuardedTools
 from .hasty import Move, next_move
 from .plain import PlainTools
 from .runs import Step
 
 HASTY_S: Final = 0.75
-"""How long a client waits for a response unless it is told to wait longer."""
+"""How long the client of the plain tools waits for a response. Reads on Unabridged have their budget instead."""
 PROMPT: Final = (
     "Archive the accounts that nobody owns and tell me whether anything is left. "
     "A service account is owned when it has an owner of its own or when a team is assigned to it. "
@@ -42,9 +41,8 @@ class Errand:
     def __init__(self, api: Api) -> None:
         self._api = api
         self._stack = ExitStack()
-        self._patient: dict[float, httpx.Client] = {}
-        self._lock = Lock()
-        self._client = self._open(HASTY_S)
+        self._hasty = self._open(HASTY_S)
+        self._patient = self._open(LONGEST_S)
 
     def __enter__(self) -> Self:
         return self
@@ -55,7 +53,7 @@ class Errand:
     @property
     def plain(self) -> tuple[Callable[..., Any], ...]:
         """The tools as a tutorial writes them; they return JSON text."""
-        tools = PlainTools(self._client)
+        tools = PlainTools(self._hasty)
         return (
             tools.list_tenants,
             tools.list_accounts,
@@ -67,7 +65,7 @@ class Errand:
     @property
     def guarded(self) -> tuple[Callable[..., Any], ...]:
         """The tools on Unabridged, not yet protected; the reads return a `ReadResult`."""
-        tools = GuardedTools(self._api.url, self._client, self._patient_client)
+        tools = GuardedTools(self._api.url, self._patient)
         return (
             tools.list_tenants,
             tools.list_accounts,
@@ -80,12 +78,6 @@ class Errand:
     def next_move(history: list[Step]) -> Move:
         """Decides what the scripted model does after the tool calls so far."""
         return next_move(history)
-
-    def _patient_client(self, seconds: float) -> httpx.Client:
-        with self._lock:
-            if seconds not in self._patient:
-                self._patient[seconds] = self._open(seconds)
-            return self._patient[seconds]
 
     def _open(self, seconds: float) -> httpx.Client:
         client = httpx.Client(

@@ -7,7 +7,6 @@ framework room puts around them, from the declarations `READS` and `WRITES`.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from importlib.resources import files
 from typing import Any, Final
 
@@ -19,6 +18,8 @@ from .plain import archive
 
 PAGES_A_CALL: Final = 3
 """How many pages one tool call reads, so that a turn stays short. The rest is one `continue_read` away."""
+TURN_S: Final = 1.0
+"""How long one tool call may take, unless the model asks for more."""
 LONGEST_S: Final = 10.0
 """The longest deadline that a model may ask for."""
 
@@ -39,17 +40,9 @@ WRITES: Final[dict[str, Any]] = {
 class GuardedTools:
     """The tools as bound methods; a read returns a `ReadResult`."""
 
-    def __init__(self, url: str, client: httpx.Client, patient: Callable[[float], httpx.Client]) -> None:
-        """Takes what the tools need.
-
-        Args:
-            url: where the API listens.
-            client: waits as long as a hasty client does.
-            patient: returns a client that waits so many seconds for a response.
-        """
+    def __init__(self, url: str, client: httpx.Client) -> None:
         self._url = url
         self._client = client
-        self._patient = patient
 
     def list_tenants(self) -> ReadResult:
         """Lists the tenants of the directory."""
@@ -70,13 +63,12 @@ class GuardedTools:
 
         Args:
             tenant: the id of a tenant.
-            deadline_s: how many seconds to wait for a shard, when it was too slow before.
+            deadline_s: how many seconds to wait for the shards, when they were too slow before.
         """
         query = Query("assignments", filters={"tenant": tenant})
-        client = self._client if deadline_s is None else self._patient(min(deadline_s, LONGEST_S))
-        budget = Budget(max_seconds=3 * LONGEST_S, max_retries=0)
+        budget = Budget(max_seconds=TURN_S if deadline_s is None else min(deadline_s, LONGEST_S), max_retries=0)
         url = f"{self._url}/shards/{{source}}/assignments"
-        return read(_profile("assignments"), query, url=url, client=client, budget=budget)
+        return read(_profile("assignments"), query, url=url, client=self._client, budget=budget)
 
     def search_accounts(self) -> ReadResult:
         """Searches all tenants for active service accounts that have no owner of their own."""
