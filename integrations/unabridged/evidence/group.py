@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Hashable, Iterable
 from datetime import datetime
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
+from typing import Final
 
 from .header import RecordedRead
-from .strand import BLOCKED, CUT, FLAGS, PENDING, Strand
+from .strand import Strand
+
+_NOBODY: Final[dict[int, Strand]] = {}
 
 
 class IdUnion:
@@ -62,24 +64,20 @@ class IdUnion:
 class Group:
     """Standing reads that a write may be bound to together."""
 
-    __slots__ = ("_headers", "_newest", "_oldest", "_union", "derived", "flagged", "members")
+    __slots__ = ("_headers", "_latest", "_oldest", "_union", "derived", "flagged", "members")
 
     def __init__(self) -> None:
         self.members: dict[int, Strand] = {}
         """By their place in the order of the session."""
-        self.flagged: tuple[dict[int, Strand], ...] = tuple([{} for _ in range(FLAGS)])
-        """For each flag the members that have it."""
+        self.flagged: dict[int, dict[int, Strand]] = {}
+        """For each flag the members that have it; a flag that none has is not there."""
         self.derived: dict[int, Strand] = {}
         self._union = IdUnion()
-        self._oldest: list[tuple[datetime, int]] = []
-        self._newest: list[tuple[float, int]] = []
+        self._oldest: list[tuple[datetime, int]] | None = None
+        """By their start; built when first asked for, kept up to date from then on."""
+        self._latest: datetime | None = None
+        """The latest start that was ever seen here."""
         self._headers: tuple[RecordedRead, ...] | None = None
-
-    @property
-    def troubled(self) -> bool:
-        """Whether a member is in flight, incomplete, or shown in part only."""
-        flagged = self.flagged
-        return bool(flagged[PENDING] or flagged[BLOCKED] or flagged[CUT])
 
     @property
     def is_united(self) -> bool:
@@ -98,6 +96,10 @@ class Group:
             self._headers = tuple([s.head for s in self.members.values() if not s.pending])
         return self._headers
 
+    def having(self, flag: int) -> dict[int, Strand]:
+        """Returns the members that have a flag."""
+        return self.flagged.get(flag, _NOBODY)
+
     def add(self, strand: Strand, keys: set[Hashable] | None = None) -> None:
         """Takes a standing read in.
 
@@ -105,15 +107,21 @@ class Group:
             strand: the read.
             keys: those of its ids that the union does not count yet, where that is not all of them.
         """
-        seq = strand.seq
+        seq, flagged = strand.seq, self.flagged
         self.members[seq] = strand
         for flag in strand.flags:
-            self.flagged[flag][seq] = strand
+            having = flagged.get(flag)
+            if having is None:
+                flagged[flag] = {seq: strand}
+            else:
+                having[seq] = strand
         self._headers = None
         if strand.pending:
             return
-        heappush(self._oldest, (strand.start, seq))
-        heappush(self._newest, (-strand.start.timestamp(), seq))
+        if self._latest is None or strand.start > self._latest:
+            self._latest = strand.start
+        if self._oldest is not None:
+            heappush(self._oldest, (strand.start, seq))
         if strand.sources:
             self.derived[seq] = strand
         if self._union.active:
@@ -121,11 +129,14 @@ class Group:
 
     def remove(self, strand: Strand, *, keep_keys: bool = False) -> None:
         """Takes a read out that stands no more. Its ids stay counted where a longer chain takes its place."""
-        seq = strand.seq
+        seq, flagged = strand.seq, self.flagged
         if self.members.pop(seq, None) is None:
             return
         for flag in strand.flags:
-            self.flagged[flag].pop(seq, None)
+            having = flagged[flag]
+            del having[seq]
+            if not having:
+                del flagged[flag]
         self.derived.pop(seq, None)
         self._headers = None
         if self._union.active and not keep_keys:
@@ -133,36 +144,40 @@ class Group:
 
     def oldest(self) -> Strand | None:
         """Returns the member that started first; nothing when none has started."""
+        if self._oldest is None:
+            self._oldest = [(s.start, seq) for seq, s in self.members.items() if not s.pending]
+            heapify(self._oldest)
         heap = self._oldest
         while heap:
-            found = self.members.get(heap[0][1])
-            if found is not None and found.start == heap[0][0] and not found.pending:
+            start, seq = heap[0]
+            found = self.members.get(seq)
+            if found is not None and found.start == start and not found.pending:
                 return found
             heappop(heap)
         return None
 
-    def newest(self) -> Strand | None:
-        """Returns the member that started last; nothing when none has started."""
-        heap = self._newest
-        while heap:
-            found = self.members.get(heap[0][1])
-            if found is not None and not found.pending:
-                return found
-            heappop(heap)
-        return None
+    def after(self, horizon: datetime) -> dict[int, Strand]:
+        """Returns the members that start after a moment."""
+        if self._latest is None or self._latest <= horizon:
+            return _NOBODY
+        return {seq: s for seq, s in self.members.items() if not s.pending and s.start > horizon}
+
+
+_NO_LOOKUPS: Final = Group()
+"""Stands on every shelf that holds no lookup, and stays empty."""
 
 
 class Shelf:
     """The standing reads of one scope: lookups of a known key apart, since they bind by that key."""
 
-    __slots__ = ("by_key", "firm", "known_keys", "lookups", "whole")
+    __slots__ = ("_known_keys", "by_key", "firm", "lookups", "whole")
 
     def __init__(self) -> None:
         self.firm = Group()
-        self.lookups = Group()
-        self.by_key: defaultdict[Hashable, dict[int, Strand]] = defaultdict(dict)
+        self.lookups = _NO_LOOKUPS
+        self.by_key: dict[Hashable, dict[int, Strand]] = {}
         """For each key the lookups that asked for it or returned it."""
-        self.known_keys: set[Hashable] = set()
+        self._known_keys: set[Hashable] = set()
         self.whole: Strand | None = None
         """The complete read among them that was recorded last."""
 
@@ -178,10 +193,12 @@ class Shelf:
         if strand.keyed is None:
             self.firm.add(strand)
             return
+        if self.lookups is _NO_LOOKUPS:
+            self.lookups = Group()
         self.lookups.add(strand)
         for key in strand.keyed | strand.keys:
-            self.by_key[key][strand.seq] = strand
-            self.known_keys.add(key)
+            self.by_key.setdefault(key, {})[strand.seq] = strand
+            self._known_keys.add(key)
 
     def remove(self, strand: Strand) -> None:
         """Takes a read out that stands no more."""
@@ -195,7 +212,7 @@ class Shelf:
             holders = self.by_key.get(key)
             if holders is not None and holders.pop(strand.seq, None) is not None and not holders:
                 del self.by_key[key]
-                self.known_keys.discard(key)
+                self._known_keys.discard(key)
 
     def swap(self, earlier: Strand, chain: Strand, fresh: set[Hashable]) -> None:
         """Puts a chain in the place of its beginning; `fresh` are the ids that only its last link brought."""
@@ -210,9 +227,9 @@ class Shelf:
 
     def lookups_of(self, keys: frozenset[Hashable]) -> list[Strand]:
         """Returns the lookups that asked for one of these keys or returned it."""
-        if not self.known_keys:
+        if not self._known_keys:
             return []
         found: dict[int, Strand] = {}
-        for key in self.known_keys & keys:
+        for key in self._known_keys & keys:
             found.update(self.by_key[key])
         return [found[seq] for seq in sorted(found)]

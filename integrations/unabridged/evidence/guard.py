@@ -19,6 +19,7 @@ CLOCK_SKEW: Final = timedelta(seconds=5)
 """How far in the future a read may start before it counts as stale."""
 _NAMED: Final = 20
 """How many reads a verdict names at most."""
+_TROUBLE: Final = frozenset({PENDING, BLOCKED, CUT})
 _SILENCES_TARGETS: Final[frozenset[GuardCode]] = frozenset(
     {"EVIDENCE_INCOMPLETE", "EVIDENCE_MISSING", "EVIDENCE_PENDING"}
 )
@@ -86,7 +87,7 @@ class _Bound:
         """Collects every code that applies."""
         codes, intent = self.codes, self.intent
         for group in self.groups:
-            if group.flagged[PENDING] or group.flagged[BLOCKED] or group.flagged[CUT]:
+            if not _TROUBLE.isdisjoint(group.flagged):
                 self._judge_whole(group)
         for strand in self.singles:
             self._judge_single(strand)
@@ -137,12 +138,12 @@ class _Bound:
 
     def _judge_whole(self, group: Group) -> None:
         intent = self.intent
-        for strand in group.flagged[PENDING].values():
+        for strand in list(group.having(PENDING).values()):
             self._judge_pending(strand)
         waived = intent.allow_returned_targets and intent.target_keys
-        self._speak("EVIDENCE_INCOMPLETE", group.flagged[DEAD if waived else BLOCKED])
+        self._speak("EVIDENCE_INCOMPLETE", group.having(DEAD if waived else BLOCKED))
         if not intent.target_keys:
-            self._speak("EVIDENCE_INCOMPLETE", group.flagged[CUT])
+            self._speak("EVIDENCE_INCOMPLETE", group.having(CUT))
 
     def _judge_single(self, strand: Strand) -> None:
         if strand.pending:
@@ -196,8 +197,7 @@ class _Bound:
 
     def _judge_flag(self, flag: int) -> None:
         for group in self.groups:
-            if group.flagged[flag]:
-                self._speak("EVIDENCE_WEAK", group.flagged[flag])
+            self._speak("EVIDENCE_WEAK", group.having(flag))
         for strand in self.singles:
             if flag in strand.flags:
                 self._speak("EVIDENCE_WEAK", {strand.seq: strand})
@@ -205,9 +205,7 @@ class _Bound:
     def _judge_age(self) -> None:
         horizon, aged = self.now + CLOCK_SKEW, self.intent.max_age
         for group in self.groups:
-            newest = group.newest()
-            if newest is not None and newest.start > horizon:
-                self._speak("EVIDENCE_STALE", {newest.seq: newest})
+            self._speak("EVIDENCE_STALE", group.after(horizon))
             if aged is not None:
                 oldest = group.oldest()
                 if oldest is not None and self.now - oldest.start > aged:

@@ -25,7 +25,6 @@ _PAGE_FAILURES: Final = frozenset(
 PENDING, BLOCKED, DEAD, CUT, UNCOUNTED, NO_SNAPSHOT, NO_DOUBLE_WALK, HIDDEN, FLEETING = range(9)
 """What may speak against a write: in flight, incomplete, unavailable, shown in part only, not counted, no snapshot,
 no double walk, visibility below `all`, neither a snapshot nor a double walk."""
-FLAGS: Final = 9
 WEAKNESS: Final[dict[str, int]] = {
     "counted": UNCOUNTED, "snapshot": NO_SNAPSHOT, "double_walk": NO_DOUBLE_WALK, "visibility_all": HIDDEN,
 }  # fmt: skip
