@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from .followup import Step
 from .presenting import Reply
 from .runtime import Entered, Gate
 
@@ -56,6 +57,42 @@ async def arun_body(
         gate.cancel(entered)
         raise
     return gate.leave(entered, value)
+
+
+def run_step(step: Step, *, interrupts: Kinds = ()) -> Reply:
+    """Asks the source that a `continue_read` must ask and returns the reply.
+
+    Args:
+        step: what is to be asked.
+        interrupts: what the framework raises to pause a run: it passes, and the step is withdrawn.
+    """
+    try:
+        result = step.resume.read()
+    except Exception as error:  # noqa: BLE001 - the outermost tool boundary
+        return _step_failed(step, error, interrupts)
+    except BaseException:
+        step.cancel()
+        raise
+    return step.finish(result)
+
+
+async def arun_step(step: Step, *, interrupts: Kinds = ()) -> Reply:
+    """As `run_step`, for a coroutine."""
+    try:
+        result = await step.resume.aread()
+    except Exception as error:  # noqa: BLE001 - the outermost tool boundary
+        return _step_failed(step, error, interrupts)
+    except BaseException:
+        step.cancel()
+        raise
+    return step.finish(result)
+
+
+def _step_failed(step: Step, error: Exception, interrupts: Kinds) -> Reply:
+    if isinstance(error, interrupts):
+        step.withdraw()
+        raise error
+    return step.fail(error)
 
 
 def _failed(gate: Gate, entered: Entered, error: Exception, interrupts: Kinds, handled: Kinds) -> Reply:
