@@ -153,20 +153,28 @@ class Exchange:
     def built(self, client: Any) -> Any:
         """Returns the client's own request. Towards another origin nothing of the client's goes along."""
         request = self._request
-        headers = [*request.headers, ("accept-encoding", _CODINGS)]
+        headers = list(request.headers)
         if request.body is not None:
             headers.append(("content-type", "application/json"))
         timeout = self._lib.Timeout(self.remaining_s())
         self._status = None
         if request.credentials:
-            return client.build_request(
-                request.method, self._url, content=request.body, headers=headers, timeout=timeout
+            built = client.build_request(
+                request.method, self._url, content=request.body, headers=headers or None, timeout=timeout
             )
-        headers.append(("accept", "*/*"))
+            if not self._is_asking_plainly(client):
+                built.headers["accept-encoding"] = _CODINGS
+            return built
+        headers += [("accept", "*/*"), ("accept-encoding", _CODINGS)]
         extensions = {"timeout": timeout.as_dict()}
         return self._lib.Request(
             request.method, self._url, content=request.body, headers=headers, extensions=extensions
         )
+
+    def _is_asking_plainly(self, client: Any) -> bool:
+        """Whether the client asks by itself for the codings that are decoded here, and for no other."""
+        own = not any(name.lower() == "accept-encoding" for name, _ in self._request.headers)
+        return own and bool(client.headers.get("accept-encoding") == _CODINGS)
 
     def options(self) -> dict[str, Any]:
         """Returns how the client is to send: never following redirects, and without its credentials abroad."""
@@ -175,16 +183,17 @@ class Exchange:
     def opens(self, response: Any) -> bool:
         """Takes in the head of a response; tells whether its body may be read at all."""
         self._status = int(response.status_code)
-        headers = tuple((name, value) for name, value in response.headers.multi_items())
-        coding = next((value.strip().lower() for name, value in headers if name.lower() == "content-encoding"), "")
+        self._headers = headers = tuple([(n.decode("latin-1"), v.decode("latin-1")) for n, v in response.headers.raw])
+        coding = length = ""
+        for name, value in headers:
+            if len(name) == 16 and name.lower() == "content-encoding":
+                coding = value.strip().lower()
+            elif len(name) == 14 and name.lower() == "content-length":
+                length = value
         if coding in ("", "identity"):
-            self._headers = headers
-            self._body = _Body(None, self._most)
-            length = next((value for name, value in headers if name.lower() == "content-length"), "")
             return self._most is None or not length.isdigit() or int(length[:18]) <= self._most
-        self._headers = tuple(
-            (name, value) for name, value in headers if name.lower() not in ("content-encoding", "content-length")
-        )
+        coded = ("content-encoding", "content-length")
+        self._headers = tuple((name, value) for name, value in headers if name.lower() not in coded)
         self._body = _Body(coding, self._most)
         return True
 
@@ -245,6 +254,7 @@ class Exchange:
         except MalformedLink:
             return None
         self._redirects += 1
+        self._body = _Body(None, self._most)
         return target if origin(target) == origin(self._url) else None
 
 

@@ -19,7 +19,7 @@ from unabridged.profiles.walks import FanoutWalk, LinkWalk, OffsetWalk, SimpleWa
 from .ask import Ask, Chain, Command, Emit, Send, Sleep
 from .classify import MALFORMED, classify
 from .envelope import envelope
-from .observe import Observations, read_count, stated_count, used_size
+from .observe import Observations, read_count, used_size
 from .page import Failure, Page
 from .records import Collector, MalformedRecord, RecordRules, Taken
 from .requests import CannotSend, Plan, plan_read
@@ -166,11 +166,11 @@ class Loop:
         before = len(self.collector.seen)
         cursor = _place_of(self.step) if self.step.is_continuation else None
         adds_new = self.collector.absorb(taken, raw=raw)
-        self.seen.add(page)
+        counted = self.seen.add(page)
         if isinstance(self.walk, OffsetWalk):
             is_item = self.walk.unit == "item"
             self.window = self.step.offset - self.walk.origin + raw if is_item else self.collector.raw
-        outcome = walk(self.walk, self._view(page, taken, url, adds_new=adds_new))
+        outcome = walk(self.walk, self._view(page, taken, url, adds_new, counted))
         if isinstance(outcome, Follow):
             self._follow(outcome.step)
         else:
@@ -192,7 +192,7 @@ class Loop:
             depth = step.offset - self.walk.origin if self.walk.unit == "item" else self.collector.raw
             self.window_hit = any(cap.on == "window" and depth >= cap.limit for cap in self.ask.profile.caps)
 
-    def _view(self, page: Page, taken: Taken, url: str, *, adds_new: bool) -> View:
+    def _view(self, page: Page, taken: Taken, url: str, adds_new: bool, counted: Counted | None) -> View:
         return View(
             page=page,
             step=self.step,
@@ -204,19 +204,19 @@ class Loop:
             size_sent=self.plan.size_sent,
             size_asked=self.plan.size_asked,
             size_used=used_size(page, self.ask.profile),
-            count=stated_count(page, self.ask.profile),
-            total=self._total(page),
+            counted=counted,
+            total=self._total(page, counted),
             url=url,
             origin=self.plan.origin,
         )
 
-    def _total(self, page: Page) -> Counted | None:
+    def _total(self, page: Page, counted: Counted | None) -> Counted | None:
         """The number that ends an offset walk; its kind is the declared count's where both stand at one place."""
         if not isinstance(self.walk, OffsetWalk) or "total" not in self.walk.ends_on:
             return None
         declared = self.ask.profile.count
         if self.walk.total is None or (declared is not None and declared.path == self.walk.total):
-            return stated_count(page, self.ask.profile)
+            return counted
         return read_count(page, Count.model_construct(path=self.walk.total, kind="exact"))
 
     def _trim(self) -> None:

@@ -70,8 +70,8 @@ class Observations:
         """Whether every page of the chain stated the same snapshot."""
         return self.pages > 0 and self.snapshots == self.pages and not self.snapshot_changed
 
-    def add(self, page: Page) -> None:
-        """Takes in one page, the empty last one included."""
+    def add(self, page: Page) -> Counted | None:
+        """Takes in one page, the empty last one included, and returns the count that it states."""
         self.pages += 1
         for signal, path in self._signals:
             self._signal(page, signal, path)
@@ -82,6 +82,7 @@ class Observations:
             self._snapshot(page, self._profile.snapshot.path)
         if self._profile.size is not None:
             self._size(page)
+        return counted
 
     def _signal(self, page: Page, signal: Signal, path: Any) -> None:
         try:

@@ -22,6 +22,16 @@ def _refused(_: str) -> NoReturn:
     raise Undecodable
 
 
+def _finite(text: str) -> float:
+    value = float(text)
+    if value - value != 0:
+        raise Undecodable
+    return value
+
+
+_DECODER: Final = json.JSONDecoder(parse_constant=_refused, parse_float=_finite)
+
+
 def decode_json(body: bytes) -> Any:
     """Returns the value of a JSON body: UTF-8, no NaN, no Infinity, no number that a float cannot hold.
 
@@ -29,17 +39,9 @@ def decode_json(body: bytes) -> Any:
         Undecodable: the body is anything else, or nested too deeply.
     """
     try:
-        text = body.removeprefix(_BOM).decode("utf-8")
-        return json.loads(text, parse_constant=_refused, parse_float=_finite)
+        return _DECODER.decode(body.removeprefix(_BOM).decode("utf-8"))
     except (ValueError, RecursionError):
         raise Undecodable from None
-
-
-def _finite(text: str) -> float:
-    value = float(text)
-    if value - value != 0:
-        raise Undecodable
-    return value
 
 
 def header_map(headers: Iterable[tuple[str, str]]) -> dict[str, str]:

@@ -164,41 +164,33 @@ class Collector:
         if taken.keys is None:
             self.items.extend(taken.records)
             return bool(taken.records)
-        keys = taken.keys
-        before = len(self.seen)
-        if self.seen.isdisjoint(keys):
-            self.seen.update(keys)
-            if len(self.seen) - before == len(keys):
-                if self._index is not None:
-                    start = len(self.items)
-                    self._index.update(zip(keys, range(start, start + len(keys)), strict=True))
-                self.items.extend(taken.records)
-                return bool(keys)
-            self.seen.difference_update(keys)
-        return self._absorb_slowly(taken.records, keys)
+        keys, before = taken.keys, len(self.seen)
+        self.seen.update(keys)
+        new = len(self.seen) - before
+        if new == len(keys):
+            if self._index is not None:
+                start = len(self.items)
+                self._index.update(zip(keys, range(start, start + new), strict=True))
+            self.items.extend(taken.records)
+        else:
+            self._absorb_duplicates(taken.records, keys, new)
+        return new > 0
 
-    def _absorb_slowly(self, records: list[Any], keys: list[Hashable]) -> bool:
-        """Sorts out duplicates: the later version takes the place of the earlier one."""
+    def _absorb_duplicates(self, records: list[Any], keys: list[Hashable], new: int) -> None:
+        """Puts the later version of a record in the place of the earlier one."""
         if self._index is None:
             self._index = {key: n for n, key in enumerate(self._rules.keys(self.items)[0])}
-        own: set[Hashable] = set()
-        before = len(self.seen)
+        distinct = len(set(keys))
+        self.inside += len(keys) - distinct
+        self.across += distinct - new
+        self.duplicates += len(keys) - new
         for record, key in zip(records, keys, strict=True):
-            if key in own:
-                self.inside += 1
-                self.duplicates += 1
-            elif key in self.seen:
-                self.across += 1
-                self.duplicates += 1
-            own.add(key)
-            self.seen.add(key)
             at = self._index.get(key)
             if at is None:
                 self._index[key] = len(self.items)
                 self.items.append(record)
             else:
                 self.items[at] = record
-        return len(self.seen) > before
 
     def trim(self, most: int | None) -> bool:
         """Moves the records beyond `most` into the rest; tells whether there were any."""

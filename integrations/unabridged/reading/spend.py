@@ -44,14 +44,14 @@ class Spend:
         """Returns every exhausted budget: code, detail and limit."""
         budget = self.budget
         found: list[tuple[ReasonCode, str, int | None]] = []
-        for name, used, most in (
-            ("max_pages", self.pages, budget.max_pages),
-            ("max_items", self.items + delivered, budget.max_items),
-            ("max_requests", self.requests, budget.max_requests),
-            ("max_bytes", self.size_bytes, budget.max_bytes),
-        ):
-            if most is not None and used >= most:
-                found.append(("CLIENT_LIMIT_REACHED", name, most))
+        if budget.max_pages is not None and self.pages >= budget.max_pages:
+            found.append(("CLIENT_LIMIT_REACHED", "max_pages", budget.max_pages))
+        if budget.max_items is not None and self.items + delivered >= budget.max_items:
+            found.append(("CLIENT_LIMIT_REACHED", "max_items", budget.max_items))
+        if budget.max_requests is not None and self.requests >= budget.max_requests:
+            found.append(("CLIENT_LIMIT_REACHED", "max_requests", budget.max_requests))
+        if budget.max_bytes is not None and self.size_bytes >= budget.max_bytes:
+            found.append(("CLIENT_LIMIT_REACHED", "max_bytes", budget.max_bytes))
         if budget.max_seconds is not None and self.elapsed_s >= budget.max_seconds:
             found.append(("TIME_BUDGET_EXCEEDED", "max_seconds", None))
         return tuple(found)

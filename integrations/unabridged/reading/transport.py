@@ -7,14 +7,23 @@ and a virtual clock as well as by a real client. A transport never raises for wh
 from __future__ import annotations
 
 import asyncio
+import re
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cached_property
-from typing import Literal, Protocol, runtime_checkable
+from typing import Final, Literal, Protocol, runtime_checkable
 from urllib.parse import parse_qsl, quote_plus, urlsplit, urlunsplit
 
 FaultKind = Literal["timeout", "disconnect", "dns", "short_body", "deadline", "too_large", "undecodable"]
+_SAFE: Final = re.compile(r"[A-Za-z0-9_.~\-]*\Z")
+
+
+def _encoded(pairs: Iterable[tuple[str, str]]) -> str:
+    return "&".join(
+        f"{name if _SAFE.match(name) else quote_plus(name)}={value if _SAFE.match(value) else quote_plus(value)}"
+        for name, value in pairs
+    )
 
 
 @dataclass(frozen=True)
@@ -32,17 +41,23 @@ class Request:
     """Whether the client's own headers and authentication may go along; false towards another origin."""
     timeout_s: float | None = field(default=None, compare=False)
 
-    @cached_property
+    @property
     def full_url(self) -> str:
         """The address as it goes out, every query parameter included. A URL without `query` is left as it is."""
+        found = self.__dict__.get("_full_url")
+        if found is None:
+            found = self.__dict__["_full_url"] = self._joined()
+        return str(found)
+
+    def _joined(self) -> str:
         if not self.query:
             return self.url
         scheme, netloc, path, query, _ = urlsplit(self.url)
         mine = {name for name, _ in self.query}
         if query and any(name in mine for name, _ in parse_qsl(query, keep_blank_values=True)):
             kept = [(n, v) for n, v in parse_qsl(query, keep_blank_values=True) if n not in mine]
-            query = "&".join(f"{quote_plus(n)}={quote_plus(v)}" for n, v in kept)
-        added = "&".join(f"{quote_plus(n)}={quote_plus(v)}" for n, v in self.query)
+            query = _encoded(kept)
+        added = _encoded(self.query)
         return urlunsplit((scheme, netloc, path, f"{query}&{added}" if query else added, ""))
 
     @property

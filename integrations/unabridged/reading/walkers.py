@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import Any, Final, Literal, assert_never
+from typing import Any, Final, Literal, NamedTuple, assert_never
 
 from unabridged.contract.codes import ReasonCode
 from unabridged.contract.ids import id_key, json_equal
@@ -42,8 +42,7 @@ class Counted:
     kind: CountKind
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(NamedTuple):
     """What a walker may look at: one page, where it came from, and what the walk has seen so far."""
 
     page: Page
@@ -61,7 +60,7 @@ class View:
     """The size without what an overfetch adds."""
     size_used: int | None
     """The size that the server says it used."""
-    count: Counted | None
+    counted: Counted | None
     total: Counted | None
     """The count that ends an offset walk."""
     url: str
@@ -77,7 +76,7 @@ class View:
     @property
     def is_counted(self) -> bool:
         """Whether an exact count equals the unique ids."""
-        return self.count is not None and self.count.kind == "exact" and self.count.value == self.unique
+        return self.counted is not None and self.counted.kind == "exact" and self.counted.value == self.unique
 
 
 @dataclass(frozen=True, slots=True)
