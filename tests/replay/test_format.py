@@ -81,6 +81,7 @@ def test_an_unknown_key_is_refused_by_its_name(changes: dict[str, Any], field: s
         ({"reads": [{k: v for k, v in read().items() if k != "exchanges"}]}, "reads[0].exchanges"),
         ({"reads": [{**{k: v for k, v in read().items() if k != "exchanges"}, "sources": {"eu": []}}]},
          "reads[0].sources"),
+        ({"reads": [read(page(1), url=CANARY)]}, "reads[0].url"),
         ({"reads": [read(page(1), continues=0)]}, "reads[0].continues"),
         ({"reads": [read(page(1)), read(continues=-1)]}, "reads[1].continues"),
         ({"reads": [read(page(1), pending=True), read(continues=0)]}, "reads[1].continues"),
@@ -106,6 +107,7 @@ def test_an_unknown_key_is_refused_by_its_name(changes: dict[str, Any], field: s
         ({"answer": {"claims": []}}, "answer.text"),
         ({"answer": {"text": "x", "claims": [{"kind": CANARY, "resource": "w"}]}}, "answer.claims[0].kind"),
         ({"answer": {"text": "x", "expect": {"outcome": CANARY}}}, "answer.expect.outcome"),
+        ({"answer": {"text": "x", "language": CANARY}}, "answer.language"),
     ],
 )  # fmt: skip
 def test_a_field_that_breaks_its_rule_is_named_without_its_value(changes: dict[str, Any], field: str) -> None:

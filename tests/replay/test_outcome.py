@@ -236,12 +236,6 @@ def test_the_address_of_a_read_decides_where_links_lead() -> None:
     assert places(case(read(first, second, profile=profile))) == []
 
 
-def test_an_address_that_is_none_is_a_difference_and_no_crash() -> None:
-    outcome = run_case(case(read(page(1), url="no address")))
-    assert outcome.ok is False
-    assert [d.where for d in outcome.differences] == ["reads[0]"]
-
-
 def test_a_refused_case_counts_neither_way_and_names_the_feature() -> None:
     later = {**PROFILE, "scope": [{"window": "90 days"}]}
     outcome = run_case(case(read(page(1), profile=later)))

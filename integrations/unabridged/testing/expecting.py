@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from unabridged.contract import ReadResult, decision, json_equal
 
-from .case import ReadExpect
 from .matching import extra_codes, holds_text, missing_codes, same_set, subset
+from .steps import ReadExpect
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
+from unabridged.answers import FinalAnswer
 from unabridged.contract import (
     NotYetSupported,
     UnabridgedError,
@@ -20,12 +21,13 @@ from unabridged.evidence import MemoryLedger, MemoryStore, Session, Verdict, ses
 from unabridged.gate.refusing import refusal
 from unabridged.reading import run_read
 
-from .case import AnswerStep, Case, ReadStep, WriteStep, case_document, check_case, parse_case
+from .case import Case, case_document, check_case, parse_case
 from .clock import VirtualClock
 from .continuing import Finished, way_on
 from .expecting import Difference, Seen, read_differences
 from .matching import same_set
 from .script import ScriptedTransport
+from .steps import AnswerStep, ReadStep, WriteStep
 
 _LOGGER: Final = "unabridged"
 
@@ -196,12 +198,9 @@ class _Run:
             self.differences.append(Difference(f"writes[{n}].codes", list(expect.codes), list(verdict.codes)))
 
     def _answer(self, step: AnswerStep) -> None:
-        from unabridged.answers import Claim, FinalAnswer
-
-        claims = [Claim(c.kind, c.resource, filters=c.filters, ids=c.ids, value=c.value) for c in step.claims]
-        final: FinalAnswer = self.session.judge_answer(step.text, claims=claims, language=step.language)
+        final: FinalAnswer = self.session.judge_answer(step.text, claims=self.case.claims, language=step.language)
         codes = list(dict.fromkeys(code for caveat in final.caveats for code in caveat.codes))
-        self.texts += [str(final), *(c.text for c in final.caveats)]
+        self.texts += [*(c.text for c in final.caveats), final.correction, dict(final.coverage), final.checked or ""]
         self.answer = {
             "outcome": final.outcome,
             "language": final.language,
