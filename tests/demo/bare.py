@@ -33,9 +33,7 @@ def run(errand: Errand, *, guarded: bool, model: str | None) -> RunOutcome:
         }
         tools["continue_read"] = lambda args: _continued(evidence, args)
         text, steps = _loop(errand, tools)
-        final = evidence.judge_answer(text)
-        caveats = [{"codes": list(c.codes), "text": c.text} for c in final.caveats]
-        return RunOutcome(Answer(str(final), caveats, final.coverage), steps)
+        return RunOutcome(Answer.of(evidence.judge_answer(text)), steps)
 
 
 def _loop(errand: Errand, tools: Mapping[str, Tool]) -> tuple[str, list[Step]]:

@@ -54,17 +54,19 @@ def _changes(report: DemoReport) -> Table:
 
 
 def _refusals(title: str, run: RunReport) -> Table:
-    table = Table(title=f"{title}: writes that were refused, and why", title_justify="left")
-    for heading in ("tenant", "times", "code", "what the reads lacked the last time"):
+    table = Table(title=f"{title}, guarded: writes that were refused, and why", title_justify="left")
+    for heading in ("tenant", "times", "code", "what the reads lacked the last time", "and then"):
         table.add_column(heading, overflow="fold")
     times = Counter(refusal.tenant for refusal in run.refusals)
     last = {refusal.tenant: refusal for refusal in run.refusals}
     for tenant, refusal in last.items():
+        left = run.left_by_tenant.get(tenant or "")
         table.add_row(
             Text(tenant or "-"),
             str(times[tenant]),
             Text("\n".join(refusal.codes)),
             Text("\n".join(refusal.reasons)),
+            Text(f"left alone ({left})" if left else "read on, archived", style="yellow" if left else "green"),
         )
     return table
 

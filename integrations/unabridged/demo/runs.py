@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, get_args
 from unabridged.contract.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from unabridged.answers import FinalAnswer
+
     from .errand import Errand
 
 GROUP: Final = "unabridged.demo"
@@ -42,6 +44,11 @@ class Answer:
     """As the user sees it: with the caveats that stand before it, where there are any."""
     caveats: Sequence[Any] = ()
     coverage: Any = None
+
+    @classmethod
+    def of(cls, final: FinalAnswer) -> Answer:
+        """Returns a judged answer as the user sees it."""
+        return cls(text=str(final), caveats=[c.to_wire() for c in final.caveats], coverage=dict(final.coverage))
 
 
 @dataclass(frozen=True, slots=True)
