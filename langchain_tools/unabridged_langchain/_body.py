@@ -1,0 +1,291 @@
+"""The guard inside the tool body: the one layer that every way to a tool goes through.
+
+`invoke`, `ainvoke`, `run`, `.func`, `.coroutine`, `_run`, `batch`, a `ToolNode`, a nested call and a bare thread all
+end in the wrapped body. A refusal is returned, never raised.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from functools import wraps
+from typing import Any, Final
+
+from langchain_core.messages import ToolMessage
+from langchain_core.messages.tool import ToolOutputMixin
+from langchain_core.tools import ToolException
+from unabridged.contract import Result
+from unabridged.gate.arguments import Problem
+from unabridged.gate.boundary import arun_body, run_body
+from unabridged.gate.declare import ReadSpec, Spec, UndeclaredSpec, WriteSpec
+from unabridged.gate.presenting import Reply
+from unabridged.gate.runtime import ALONE, Entered, Gate, Turn
+from unabridged.gate.turn import bear
+
+from ._config import interrupts, running
+from ._place import frame, inside, session_here, turn_here
+
+_log = logging.getLogger("unabridged.langchain")
+DEADLINE: Final = "deadline_s"
+_SCALARS: Final = (str, int, float, bool, type(None))
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What a run of a tool was given.
+
+    Attributes:
+        gate: the gate of the tool that runs.
+        args: the arguments as they were sent, without those that the framework injects.
+        call_id: the id of the tool call.
+    """
+
+    gate: Gate
+    args: Mapping[str, Any]
+    call_id: str | None = None
+
+
+_sent: Final[ContextVar[Sent | None]] = ContextVar("unabridged_langchain_sent", default=None)
+
+
+@contextmanager
+def sending(sent: Sent | None) -> Iterator[None]:
+    """Lets the body of the run in the block know what was sent; `None` takes it from what runs inside the body."""
+    token = _sent.set(sent)
+    try:
+        yield
+    finally:
+        _sent.reset(token)
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Stands in for the arguments of a call that breaks the tool's schema, on their way to the body."""
+
+    problems: tuple[Problem, ...]
+
+
+class _ToolSaidError(Exception):
+    """The tool returned a message of its own that says it failed."""
+
+
+@dataclass(frozen=True)
+class Body:
+    """The code of a tool under its gate.
+
+    Attributes:
+        gate: the tool's gate.
+        injected: the arguments that the framework gives, not the model.
+        with_artifact: whether the tool returns content and artifact.
+        handles_errors: whether the tool's author turns a `ToolException` into a message.
+        takes_deadline: whether the code itself takes `deadline_s`.
+        order: the names of the parameters, for positional arguments.
+    """
+
+    gate: Gate
+    injected: frozenset[str] = frozenset()
+    with_artifact: bool = False
+    handles_errors: bool = False
+    takes_deadline: bool = True
+    order: tuple[str, ...] = ()
+
+    def run(self, code: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Runs sync code if its gate lets it."""
+        sent = self._take()
+        gate, call_id = self._gate(), None if sent is None else sent.call_id
+        entered, turn = self._enter(gate, sent, args, kwargs)
+        if isinstance(entered, Reply):
+            return self._give(entered, call_id)
+        kwargs = self._within_deadline(entered, kwargs)
+        own = _Own(self, entered)
+        with inside(call_id, turn), sending(None):
+            reply = run_body(
+                gate, entered, lambda: own.take(code(*args, **kwargs)), interrupts=_passing(), handled=self._handled
+            )
+        return own.give(reply, call_id)
+
+    async def arun(self, code: Callable[..., Awaitable[Any]], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """As `run`, for a coroutine."""
+        sent = self._take()
+        gate, call_id = self._gate(), None if sent is None else sent.call_id
+        entered, turn = self._enter(gate, sent, args, kwargs)
+        if isinstance(entered, Reply):
+            return self._give(entered, call_id)
+        kwargs = self._within_deadline(entered, kwargs)
+        own = _Own(self, entered)
+
+        async def body() -> Any:
+            limit = None if self.takes_deadline else entered.deadline_s
+            async with asyncio.timeout(limit):
+                return own.take(await code(*args, **kwargs))
+
+        with inside(call_id, turn), sending(None):
+            reply = await arun_body(gate, entered, body, interrupts=_passing(), handled=self._handled)
+        return own.give(reply, call_id)
+
+    @property
+    def _handled(self) -> tuple[type[BaseException], ...]:
+        return (ToolException,) if self.handles_errors else ()
+
+    def _take(self) -> Sent | None:
+        sent = _sent.get()
+        return sent if sent is not None and sent.gate is self.gate else None
+
+    def _gate(self) -> Gate:
+        budget = frame().max_bytes
+        return self.gate if budget is None or budget == self.gate.max_bytes else replace(self.gate, max_bytes=budget)
+
+    def _enter(
+        self, gate: Gate, sent: Sent | None, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Entered | Reply, Turn | None]:
+        try:
+            return self._judge(gate, sent, args, kwargs)
+        except Exception as error:  # noqa: BLE001 - the outermost tool boundary: a guard that fails refuses
+            _log.error("the guard failed before %s with %s", gate.name, type(error).__name__)
+            return gate.refuse_unseen(), None
+
+    def _judge(
+        self, gate: Gate, sent: Sent | None, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Entered | Reply, Turn | None]:
+        call_id, spec = None if sent is None else sent.call_id, gate.spec
+        session = session_here(running())
+        if args and isinstance(args[0], Refused):
+            return gate.refuse_arguments(args[0].problems, session=session, call_id=call_id), None
+        final = self._final(sent, args, kwargs)
+        if isinstance(spec, ReadSpec) and sent is not None:
+            final = _as_sent(sent.args, final)
+        turn = turn_here(gate.name, final, call_id, session=session)
+        if turn is None and is_judged(spec):
+            return gate.refuse_unseen(), None
+        return gate.enter(final, session=session, turn=turn or ALONE, call_id=call_id), turn
+
+    def _final(self, sent: Sent | None, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        """Returns the arguments that the code gets, by name, without the injected ones."""
+        final = {name: value for name, value in kwargs.items() if name not in self.injected}
+        if args:
+            named = tuple(sent.args) if sent is not None and len(sent.args) == len(args) else self.order
+            final.update(zip(named, args, strict=False))
+        return final
+
+    def _within_deadline(self, entered: Entered, kwargs: dict[str, Any]) -> dict[str, Any]:
+        if not isinstance(self.gate.spec, ReadSpec) or not self.gate.spec.deadline:
+            return kwargs
+        if not self.takes_deadline:
+            return {name: value for name, value in kwargs.items() if name != DEADLINE}
+        return kwargs if entered.deadline_s is None else {**kwargs, DEADLINE: entered.deadline_s}
+
+    def _give(self, reply: Reply, call_id: str | None, artifact: Any = None) -> Any:
+        """Gives a reply the form that LangChain wants: a message where there is a call, else its content."""
+        if reply.passes:
+            return reply.value
+        shown = reply.artifact if artifact is None else artifact
+        if call_id is None:
+            return (reply.content, shown) if self.with_artifact else reply.content
+        message = ToolMessage(
+            reply.content,
+            artifact=shown,
+            name=self.gate.name,
+            tool_call_id=call_id,
+            status="error" if reply.is_error else "success",
+        )
+        return (message, None) if self.with_artifact else message
+
+
+def _passing() -> tuple[type[BaseException], ...]:
+    """What passes a body as it is: a pause of the graph, and the developer's own "this tool has no such way in"."""
+    return (*interrupts(), NotImplementedError)
+
+
+class _Own:
+    """What a tool returned in a form of its own: an artifact, a message, a command."""
+
+    def __init__(self, body: Body, entered: Entered) -> None:
+        self._body = body
+        self._reads = isinstance(body.gate.spec, ReadSpec)
+        self._judged = self._reads and callable(getattr(body.gate.spec, "judge", None))
+        self._entered = entered
+        self.artifact: Any = None
+        self.command: Any = None
+
+    def take(self, value: Any) -> Any:
+        """Returns the part of a value that says what was read, and keeps the rest."""
+        if not self._reads:
+            return value
+        if isinstance(value, ToolMessage):
+            if value.status == "error":
+                raise _ToolSaidError
+            return self._split(value.content, value.artifact)
+        if isinstance(value, ToolOutputMixin) or (
+            isinstance(value, list) and value and all(isinstance(v, ToolOutputMixin) for v in value)
+        ):
+            self.command = value
+            return value
+        if self._body.with_artifact and isinstance(value, tuple) and len(value) == 2:
+            if isinstance(value[0], ToolOutputMixin):
+                return self.take(value[0])
+            return self._split(*value)
+        return value
+
+    def _split(self, content: Any, artifact: Any) -> Any:
+        if isinstance(artifact, Result):
+            return artifact
+        self.artifact = artifact
+        if isinstance(content, Result) or artifact is None or not self._judged:
+            return content
+        return content, artifact
+
+    def give(self, reply: Reply, call_id: str | None) -> Any:
+        """Returns the reply in LangChain's form, with the tool's own artifact where it had one."""
+        if self.command is not None:
+            return (self.command, None) if self._body.with_artifact else self.command
+        return self._body._give(reply, call_id, self.artifact)
+
+
+def is_judged(spec: Spec) -> bool:
+    """Tells whether the calls of a tool are judged by the reads before them."""
+    return isinstance(spec, UndeclaredSpec) or (isinstance(spec, WriteSpec) and spec.independent is None)
+
+
+def _as_sent(sent: Mapping[str, Any], final: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns what was sent, with the values that the code gets where they are plain: defaults are no filters."""
+    return {
+        name: final[name] if name in final and isinstance(final[name], _SCALARS) else value
+        for name, value in sent.items()
+    }
+
+
+def guarded_func(body: Body, code: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns a function under its gate, with the signature of its code."""
+
+    @wraps(code)
+    def guarded(*args: Any, **kwargs: Any) -> Any:
+        return body.run(code, args, kwargs)
+
+    bear(guarded, body.gate)
+    return guarded
+
+
+def guarded_coroutine(body: Body, code: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+    """As `guarded_func`, for a coroutine function."""
+
+    @wraps(code)
+    async def guarded(*args: Any, **kwargs: Any) -> Any:
+        return await body.arun(code, args, kwargs)
+
+    bear(guarded, body.gate)
+    return guarded
+
+
+def parameters_of(code: Callable[..., Any] | None) -> Sequence[str]:
+    """Returns the names of the parameters of a function, as far as it tells."""
+    if code is None:
+        return ()
+    try:
+        return tuple(inspect.signature(code).parameters)
+    except (TypeError, ValueError):
+        return ()

@@ -1,0 +1,371 @@
+"""A LangChain tool that carries its guard: a subclass of the tool's own class, so that nothing of it is lost.
+
+The class overrides what leads to the body and what checks the arguments. Everything else (name, description, schema,
+tags, metadata, extras, response format, injected arguments) stays as it was.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from typing import Annotated, Any, Final
+
+from langchain_core.callbacks import AsyncCallbackManagerForToolRun, CallbackManagerForToolRun
+from langchain_core.runnables import RunnableConfig, run_in_executor
+from langchain_core.tools import BaseTool, StructuredTool, Tool, ToolException
+from langchain_core.tools.base import (
+    FILTERED_ARGS,
+    _get_runnable_config_param,
+    _is_injected_arg_type,
+    get_all_basemodel_annotations,
+)
+from pydantic import BaseModel, Field, PrivateAttr, ValidationError, create_model
+from pydantic.v1 import ValidationError as ValidationErrorV1
+from unabridged.contract import InvalidInput
+from unabridged.gate.arguments import Problem, json_schema_problems, problems_of, undeclared
+from unabridged.gate.declare import MAX_DEADLINE_S, ReadSpec
+from unabridged.gate.runtime import Gate
+from unabridged.gate.turn import bear, gate_of
+
+from ._body import DEADLINE, Body, Refused, Sent, guarded_coroutine, guarded_func, parameters_of, sending
+from ._runs import watched_run
+
+_DEADLINE_TEXT: Final = f"How many seconds to wait for the source, at most {MAX_DEADLINE_S:.0f}."
+_ENTRIES: Final = ("invoke", "ainvoke", "run", "arun")
+
+
+class Carried:
+    """What a guarded tool knows of the tool it was made from. A copy of the tool shares it."""
+
+    def __init__(self, gate: Gate, tool: BaseTool, body: Body, *, declared: dict[str, None], any_name: bool) -> None:
+        self.gate = gate
+        self.tool = tool
+        self.body = body
+        self.declared = declared
+        self.any_name = any_name
+        self.own_entry = any(getattr(type(tool), n) is not getattr(_plain_class(tool), n) for n in _ENTRIES)
+        self.by_func = type(tool)._run in (StructuredTool._run, Tool._run) and not self.own_entry
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Carried:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise TypeError("a protected tool cannot be pickled: its guard belongs to this process")
+
+
+class GuardedTool:
+    """What a protected tool adds to its class. Made by `wrap`."""
+
+    _carried: Carried
+
+    def run(self: Any, tool_input: Any, *args: Any, **kwargs: Any) -> Any:
+        """Runs the tool; its body judges the call."""
+        carried = self._carried
+        with self._sending(tool_input, kwargs.get("tool_call_id")), watched_run(carried.gate.name, kwargs):
+            return BaseTool.run(self, tool_input, *args, **kwargs)
+
+    async def arun(self: Any, tool_input: Any, *args: Any, **kwargs: Any) -> Any:
+        """As `run`, without blocking."""
+        carried = self._carried
+        with self._sending(tool_input, kwargs.get("tool_call_id")), watched_run(carried.gate.name, kwargs):
+            return await BaseTool.arun(self, tool_input, *args, **kwargs)
+
+    def invoke(self: Any, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        """Runs the tool; its body judges the call."""
+        return BaseTool.invoke(self, input, config, **kwargs)
+
+    async def ainvoke(self: Any, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        """As `invoke`, without blocking."""
+        carried = self._carried
+        if carried.by_func and not self.coroutine:
+            return await run_in_executor(config, self.invoke, input, config, **kwargs)
+        return await BaseTool.ainvoke(self, input, config, **kwargs)
+
+    def __setattr__(self: Any, name: str, value: Any) -> None:
+        """Sets a field. A tool under another name is another tool to the guard."""
+        if name != "name" or value == self.name:
+            super().__setattr__(name, value)
+            return
+        renamed = self.model_copy(update={"name": value})
+        self.__dict__.update(renamed.__dict__)
+        object.__setattr__(self, "__pydantic_private__", renamed.__pydantic_private__)
+
+    def model_copy(self: Any, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Any:
+        """Copies the tool with its guard. A copy under another name gets a gate of that name."""
+        copy = super().model_copy(update=update, deep=deep)  # type: ignore[misc]
+        name = (update or {}).get("name", self.name)
+        if name == self._carried.gate.name:
+            return copy
+        inner = self._carried.tool.model_copy(update={"name": name})
+        fresh = wrap(inner, replace(self._carried.gate, name=name))
+        for field in ("func", "coroutine"):
+            if field in fresh.__dict__ and _is_guarded(copy.__dict__[field], self._carried.gate):
+                copy.__dict__[field] = fresh.__dict__[field]
+        private = {**copy.__pydantic_private__, "_carried": fresh._carried}  # type: ignore[attr-defined]
+        object.__setattr__(copy, "__pydantic_private__", private)
+        return copy
+
+    def get_input_schema(self: Any, config: RunnableConfig | None = None) -> type[BaseModel]:
+        """Returns the schema of the arguments, that of the tool it was made from where it has none of its own."""
+        if self.args_schema is None:
+            return self._carried.tool.get_input_schema(config)  # type: ignore[no-any-return]
+        return super().get_input_schema(config)  # type: ignore[misc, no-any-return]
+
+    @property
+    def _injected_args_keys(self: Any) -> frozenset[str]:
+        return self._carried.tool._injected_args_keys  # type: ignore[no-any-return]
+
+    @contextmanager
+    def _sending(self: Any, tool_input: Any, call_id: str | None) -> Iterator[None]:
+        body: Body = self._carried.body
+        if isinstance(tool_input, Mapping):
+            args = {n: v for n, v in tool_input.items() if n not in body.injected}
+        else:
+            args = {next(iter(self._carried.declared), "tool_input"): tool_input}
+        with sending(Sent(body.gate, args, call_id)):
+            yield
+
+    def _to_args_and_kwargs(
+        self: Any, tool_input: Any, tool_call_id: str | None
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Checks the arguments. What is wrong with them travels to the body, which says so without their values."""
+        carried = self._carried
+        if isinstance(tool_input, dict):
+            problems = self._problems(tool_input)
+            if problems:
+                return (Refused(tuple(problems)),), {}
+        try:
+            return super()._to_args_and_kwargs(tool_input, tool_call_id)  # type: ignore[misc, no-any-return]
+        except (ValidationError, ValidationErrorV1) as error:
+            return (Refused(tuple(_told(error))),), {}
+        except ToolException:
+            return (Refused((("arguments", "do not fit this tool"),)),), {}
+        except (ValueError, TypeError, NotImplementedError):
+            raise  # LangChain's own word to the developer: no value is in it
+        except Exception:  # noqa: BLE001 - the outermost tool boundary: a validator of the user's may raise anything
+            return (Refused((("arguments", f"do not fit {carried.gate.name}"),)),), {}
+
+    def _problems(self: Any, tool_input: dict[str, Any]) -> list[Problem]:
+        carried = self._carried
+        injected = carried.body.injected
+        if isinstance(self.args_schema, dict):
+            return json_schema_problems(self.args_schema, tool_input, given=injected)
+        if carried.any_name or tool_input.keys() <= carried.declared.keys():
+            return []
+        return undeclared([n for n in tool_input if n not in injected], declared=carried.declared)
+
+    def _run(
+        self: Any,
+        *args: Any,
+        config: RunnableConfig,
+        run_manager: CallbackManagerForToolRun | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        """Runs the body under its guard."""
+        carried: Carried = self._carried
+        if carried.by_func:
+            code = partial(super()._run, config=config, run_manager=run_manager)  # type: ignore[misc]
+            if self.func is None or _is_guarded(self.func, carried.gate):
+                return code(*args, **kwargs)
+            return carried.body.run(code, args, kwargs)
+        return carried.body.run(_inner_run(carried, config, run_manager), args, kwargs)
+
+    async def _arun(
+        self: Any,
+        *args: Any,
+        config: RunnableConfig,
+        run_manager: AsyncCallbackManagerForToolRun | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        """Runs the body under its guard."""
+        carried: Carried = self._carried
+        if carried.by_func and self.coroutine:
+            code = partial(super()._arun, config=config, run_manager=run_manager)  # type: ignore[misc]
+            if _is_guarded(self.coroutine, carried.gate):
+                return await code(*args, **kwargs)
+            return await carried.body.arun(code, args, kwargs)
+        if not carried.by_func and (carried.own_entry or type(carried.tool)._arun is not BaseTool._arun):
+            return await carried.body.arun(_inner_arun(carried, config, run_manager), args, kwargs)
+        sync = None if run_manager is None else run_manager.get_sync()
+        return await run_in_executor(None, partial(self._run, config=config, run_manager=sync), *args, **kwargs)
+
+
+def _plain_class(tool: BaseTool) -> type[BaseTool]:
+    return next(c for c in (StructuredTool, Tool, BaseTool) if isinstance(tool, c))
+
+
+def _is_guarded(code: Any, gate: Gate) -> bool:
+    return gate_of(code) is gate
+
+
+def _inner_run(carried: Carried, config: RunnableConfig, run_manager: CallbackManagerForToolRun | None) -> Any:
+    tool = carried.tool
+    if carried.own_entry:
+        return partial(_entry, tool, config, run_manager)
+    return partial(tool._run, **_wanted(tool._run, config, run_manager))
+
+
+def _inner_arun(carried: Carried, config: RunnableConfig, run_manager: AsyncCallbackManagerForToolRun | None) -> Any:
+    tool = carried.tool
+    if carried.own_entry:
+        return partial(_aentry, tool, config, run_manager)
+    return partial(tool._arun, **_wanted(tool._arun, config, run_manager))
+
+
+def _entry(tool: BaseTool, config: RunnableConfig, run_manager: Any, *args: Any, **kwargs: Any) -> Any:
+    """Calls a tool whose class has an entry of its own, as one run with its guarded shell."""
+    options = _inner_config(config, run_manager)
+    with watched_run(tool.name, options):
+        return tool.invoke(args[0] if args else kwargs, RunnableConfig(**options))  # type: ignore[typeddict-item]
+
+
+async def _aentry(tool: BaseTool, config: RunnableConfig, run_manager: Any, *args: Any, **kwargs: Any) -> Any:
+    options = _inner_config(config, run_manager)
+    with watched_run(tool.name, options):
+        return await tool.ainvoke(args[0] if args else kwargs, RunnableConfig(**options))  # type: ignore[typeddict-item]
+
+
+def _inner_config(config: RunnableConfig | None, run_manager: Any) -> dict[str, Any]:
+    return {**(config or {}), "run_id": None, "callbacks": None if run_manager is None else run_manager.get_child()}
+
+
+@functools.lru_cache(maxsize=1024)
+def _config_name(function: Any) -> tuple[bool, str | None]:
+    return "run_manager" in parameters_of(function), _get_runnable_config_param(function)
+
+
+def _wanted(method: Any, config: RunnableConfig, run_manager: Any) -> dict[str, Any]:
+    takes_manager, config_name = _config_name(method.__func__) if hasattr(method, "__func__") else (False, None)
+    wanted: dict[str, Any] = {"run_manager": run_manager} if takes_manager else {}
+    if config_name is not None:
+        wanted[config_name] = config
+    return wanted
+
+
+def _told(error: ValidationError | ValidationErrorV1) -> list[Problem]:
+    if isinstance(error, ValidationError):
+        return problems_of(error)
+    found = {(str(e["loc"][0]), f"is not valid: {e['type']}"): None for e in error.errors() if e["loc"]}
+    return list(found)
+
+
+_classes: Final[dict[type[BaseTool], type[BaseTool]]] = {}
+
+
+def _class_for(kind: type[BaseTool]) -> type[BaseTool]:
+    found = _classes.get(kind)
+    if found is None:
+        namespace: dict[str, Any] = {
+            "__module__": __name__,
+            "__qualname__": f"Guarded{kind.__name__}",
+            "__doc__": kind.__doc__,
+            "__annotations__": {"_carried": Any},
+            "_carried": PrivateAttr(default=None),
+        }
+        found = _classes[kind] = type(f"Guarded{kind.__name__}", (GuardedTool, kind), namespace)
+    return found
+
+
+def wrap(tool: BaseTool, gate: Gate) -> BaseTool:
+    """Returns a copy of a tool that carries a gate in its body. The tool itself stays as it is.
+
+    Args:
+        tool: the tool.
+        gate: the gate, with the tool's name.
+    """
+    spec, schema = gate.spec, tool.args_schema
+    code = getattr(tool, "func", None) or getattr(tool, "coroutine", None)
+    taken = parameters_of(code) if code is not None else parameters_of(tool._run)
+    any_name = _takes_any_name(tool)
+    takes_deadline = DEADLINE in taken or any_name
+    if isinstance(spec, ReadSpec) and spec.deadline:
+        schema = with_deadline(tool)
+    body = Body(
+        gate,
+        injected=_injected(tool),
+        with_artifact=tool.response_format == "content_and_artifact",
+        handles_errors=bool(tool.handle_tool_error),
+        takes_deadline=takes_deadline,
+        order=tuple(n for n in taken if n not in FILTERED_ARGS),
+    )
+    copy = tool.model_copy(update={"args_schema": schema})
+    declared = {} if isinstance(schema, dict) else _declared(tool, schema)
+    carried = Carried(gate, tool, body, declared=declared, any_name=any_name)
+    for name, make in (("func", guarded_func), ("coroutine", guarded_coroutine)):
+        inner = copy.__dict__.get(name)
+        if inner is not None and callable(inner):
+            copy.__dict__[name] = make(body, inner)
+    copy.__dict__.pop("_injected_args_keys", None)
+    object.__setattr__(copy, "__pydantic_private__", {**(copy.__pydantic_private__ or {}), "_carried": carried})
+    object.__setattr__(copy, "__class__", _class_for(type(tool)))
+    bear(carried, gate)
+    return copy
+
+
+def carried_by(tool: Any) -> Gate | None:
+    """Returns the gate that a tool carries; nothing for any other. Only this process can make one carry it."""
+    return tool._carried.gate if isinstance(tool, GuardedTool) and isinstance(tool._carried, Carried) else None
+
+
+def unwrapped(tool: Any) -> Any:
+    """Returns the code of a tool, for what may be learnt from it."""
+    inner = tool._carried.tool if carried_by(tool) is not None else tool
+    return getattr(inner, "func", None) or getattr(inner, "coroutine", None) or getattr(inner, "_run", None)
+
+
+def _injected(tool: BaseTool) -> frozenset[str]:
+    """Returns the names of the arguments that the framework gives."""
+    found = {*FILTERED_ARGS, *tool._injected_args_keys}
+    if tool.args_schema is not None and not isinstance(tool.args_schema, dict):
+        annotations = get_all_basemodel_annotations(tool.args_schema)
+        found |= {name for name, kind in annotations.items() if _is_injected_arg_type(kind)}
+    for code in (getattr(tool, "func", None), getattr(tool, "coroutine", None), tool._run):
+        if code is not None and (name := _get_runnable_config_param(code)):
+            found.add(name)
+    return frozenset(found)
+
+
+def _declared(tool: BaseTool, schema: Any) -> dict[str, None]:
+    """Returns the names that a call may use, in order: fields and their aliases."""
+    model = tool.get_input_schema() if schema is None else schema
+    names: dict[str, None] = {}
+    for name, info in (getattr(model, "model_fields", None) or getattr(model, "__fields__", {})).items():
+        names[name] = None
+        for alias in (info.alias, getattr(info, "validation_alias", None)):
+            names.update(dict.fromkeys([alias] if isinstance(alias, str) else _choices(alias)))
+    return names
+
+
+def _choices(alias: Any) -> Sequence[str]:
+    return [c for c in getattr(alias, "choices", ()) if isinstance(c, str)]
+
+
+def _takes_any_name(tool: BaseTool) -> bool:
+    schema = tool.args_schema
+    if isinstance(schema, dict):
+        return bool(schema.get("additionalProperties"))
+    config = getattr(schema, "model_config", None) or {}
+    return config.get("extra") == "allow" if isinstance(config, Mapping) else False
+
+
+def with_deadline(tool: BaseTool) -> Any:
+    """Returns the tool's schema with an optional `deadline_s`, unless it has one."""
+    schema = tool.args_schema
+    if isinstance(schema, dict):
+        properties = schema.get("properties") or {}
+        rule = {"type": ["number", "null"], "description": _DEADLINE_TEXT}
+        return {**schema, "properties": {DEADLINE: rule, **properties}}
+    model = tool.get_input_schema() if schema is None else schema
+    if not issubclass(model, BaseModel):
+        raise InvalidInput(field="deadline", rule="needs a schema of pydantic 2")
+    if DEADLINE in model.model_fields:
+        return schema
+    return create_model(
+        model.__name__,
+        __base__=model,
+        __doc__=model.__doc__,
+        **{DEADLINE: (Annotated[float | None, Field(description=_DEADLINE_TEXT)], None)},  # type: ignore[call-overload]
+    )

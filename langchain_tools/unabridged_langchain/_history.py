@@ -1,0 +1,87 @@
+"""Reading a message history for the results that its session does not know. Each message is looked at once."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
+from weakref import WeakKeyDictionary
+
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from unabridged.evidence import Session
+from unabridged.gate.declare import Spec
+from unabridged.gate.history import PastCall, import_results, import_unknown_past
+
+_MARKS_KEPT: Final = 256
+_NO_SUCH_TOOL: Final = " is not a valid tool, try one of ["
+_marks: Final[WeakKeyDictionary[Session, OrderedDict[Any, None]]] = WeakKeyDictionary()
+"""For each session the last messages that were looked at, over all the lists that it has met."""
+
+
+def look_back(
+    session: Session,
+    messages: Sequence[BaseMessage],
+    *,
+    spec_of: Callable[[str], Spec],
+    resources: Iterable[str] = (),
+) -> None:
+    """Records the results in a message history that the session does not know. They block, until they are read again.
+
+    Only what stands after the last message that was looked at before is looked at; a list that was cut, summarised or
+    forked is looked at from its end to the first message that is known.
+
+    Args:
+        session: the session.
+        messages: the history, with the current turn at its end.
+        spec_of: the declaration of a tool by its name.
+        resources: what the tools of the agent read, as far as it is known.
+    """
+    seen = _marks.setdefault(session, OrderedDict())
+    fresh: list[BaseMessage] = []
+    for message in reversed(messages):
+        if _mark(message) in seen:
+            break
+        fresh.append(message)
+    if not fresh:
+        return
+    first_look = not seen
+    _remember(seen, fresh[0])
+    results = [m for m in fresh if isinstance(m, ToolMessage) and not session.knows_call(m.tool_call_id)]
+    if results:
+        calls = {c["id"]: c for m in messages if isinstance(m, AIMessage) for c in m.tool_calls}
+        past = [_past(m, calls) for m in reversed(results) if not _of_no_tool(m)]
+        import_results(session, past, spec_of=spec_of, resources=resources)
+    if first_look and not session.reads and any(_is_summary(m) for m in fresh):
+        import_unknown_past(session, resources)
+
+
+def _mark(message: BaseMessage) -> Any:
+    if message.id is not None:
+        return message.id
+    if isinstance(message, ToolMessage):
+        return ("result", message.tool_call_id)
+    return ("object", id(message))
+
+
+def _remember(seen: OrderedDict[Any, None], message: BaseMessage) -> None:
+    if message.id is None and not isinstance(message, ToolMessage):
+        return
+    seen[_mark(message)] = None
+    if len(seen) > _MARKS_KEPT:
+        seen.popitem(last=False)
+
+
+def _past(message: ToolMessage, calls: dict[str | None, Any]) -> PastCall:
+    call = calls.get(message.tool_call_id)
+    name = call["name"] if call else message.name
+    return PastCall(name, call["args"] if call else {}, message.tool_call_id)
+
+
+def _of_no_tool(message: ToolMessage) -> bool:
+    """LangGraph's own answer to a name that no tool has: no tool ran."""
+    text = message.content
+    return message.status == "error" and isinstance(text, str) and text.startswith("Error: ") and _NO_SUCH_TOOL in text
+
+
+def _is_summary(message: BaseMessage) -> bool:
+    return message.additional_kwargs.get("lc_source") == "summarization"

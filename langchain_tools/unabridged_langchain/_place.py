@@ -1,0 +1,199 @@
+"""Where a tool call happens: which session it belongs to, and what the model asked for beside it.
+
+The tool body, the middleware and the callback handler all look here; none takes another's word for the decision.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from unabridged.evidence import Ledger, Session, current_session, session
+from unabridged.evidence.ledger import Kind
+from unabridged.gate.around import inside as beside
+from unabridged.gate.around import siblings_around
+from unabridged.gate.declare import Spec
+from unabridged.gate.runtime import Turn
+from unabridged.gate.turn import spec_named
+
+from ._config import graph_messages, handlers_of, holds_call, in_graph, running, thread_of
+from ._history import look_back
+
+Asked = tuple[str, Mapping[str, Any]]
+_SESSIONS_KEPT: Final = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What a call hands down to the calls inside it.
+
+    Attributes:
+        enclosing: the ids of the enclosing calls.
+        specs: the declarations of the agent's tools, where a middleware knows them.
+        has: the names of the agent's tools, where a middleware knows them.
+        seen: the call whose turn a middleware looked at, and what it saw beside it.
+        max_bytes: the budget of what the model sees of a read, where a middleware sets one.
+    """
+
+    enclosing: frozenset[str] = frozenset()
+    specs: Mapping[str, Spec] = field(default_factory=dict)
+    has: frozenset[str] | None = None
+    seen: tuple[str, tuple[Asked, ...]] | None = None
+    max_bytes: int | None = None
+
+
+OUTSIDE: Final = Frame()
+_frame: Final[ContextVar[Frame]] = ContextVar("unabridged_langchain_frame", default=OUTSIDE)
+
+
+def frame() -> Frame:
+    """Returns what the enclosing calls handed down."""
+    return _frame.get()
+
+
+@contextmanager
+def framed(inner: Frame) -> Iterator[None]:
+    """Hands a frame down to what runs in the block."""
+    token = _frame.set(inner)
+    try:
+        yield
+    finally:
+        _frame.reset(token)
+
+
+class Guardian(BaseCallbackHandler):
+    """A callback handler that keeps a session and remembers the turns of the model."""
+
+    explicit_session: Session | None = None
+    """The session that its author gave it."""
+
+    def own_session(self) -> Session:
+        """Returns the session of the handler itself, opened on first use."""
+        raise NotImplementedError
+
+    def turn_around(self, name: str, args: Mapping[str, Any], call_id: str | None) -> tuple[Asked, ...] | None:
+        """Returns the other calls of the turn of a call; nothing where no such turn was seen."""
+        raise NotImplementedError
+
+
+def guardian_in(config: Mapping[str, Any]) -> Guardian | None:
+    """Returns the guard among the handlers of a config."""
+    return next((h for h in handlers_of(config.get("callbacks")) if isinstance(h, Guardian)), None)
+
+
+_kept: Final[OrderedDict[tuple[Any, ...], Session]] = OrderedDict()
+_lock: Final = threading.Lock()
+
+
+def kept_session(name: str, *, kind: Kind, principal: str | None = None, ledger: Ledger | None = None) -> Session:
+    """Returns the session of a thread or a run, the same object while it lives. An erased one is opened anew.
+
+    Args:
+        name: the name of the thread, or the key of the run.
+        kind: `thread` or `run`.
+        principal: on whose behalf is read.
+        ledger: where the headers are kept.
+    """
+    key = (kind, name, principal, None if ledger is None else id(ledger))
+    with _lock:
+        found = _kept.get(key)
+        if found is not None and found.alive:
+            _kept.move_to_end(key)
+            return found
+        made = session(name, principal=principal, ledger=ledger, kind=kind)
+        _kept[key] = made
+        while len(_kept) > _SESSIONS_KEPT:
+            _kept.popitem(last=False)
+        return made
+
+
+def session_here(config: Mapping[str, Any]) -> Session | None:
+    """Returns the session that a call belongs to.
+
+    In this order: one in scope, one that was given to a guard among the handlers, that of the thread, one that a guard
+    opened for itself. A middleware puts its own in scope.
+    """
+    found = current_session()
+    if found is not None:
+        return found
+    guardian = guardian_in(config)
+    if guardian is not None and guardian.explicit_session is not None:
+        return guardian.explicit_session
+    thread = thread_of(config)
+    if thread is not None:
+        return kept_session(thread, kind="thread")
+    return None if guardian is None else guardian.own_session()
+
+
+def spec_here(name: str) -> Spec:
+    """Returns the declaration of a tool by its name: as a middleware knows it, else as the process does."""
+    found = frame().specs.get(name)
+    return spec_named(name) if found is None else found
+
+
+def turn_here(name: str, args: Mapping[str, Any], call_id: str | None, *, session: Session | None) -> Turn | None:
+    """Returns the turn in which a call was made, or nothing where it cannot be seen inside a graph.
+
+    A history that stands beside it is compared with the session on the way.
+    """
+    config, outer = running(), frame()
+    inside_graph = in_graph(config)
+    messages = graph_messages(config, call_id) if inside_graph else []
+    others = siblings(messages, call_id=call_id, enclosing=outer.enclosing) if messages else None
+    if messages and session is not None:
+        look_back(session, messages, spec_of=spec_here, resources=resources_here())
+    if others is None and (guardian := guardian_in(config)) is not None:
+        others = guardian.turn_around(name, args, call_id)
+    if others is None and outer.seen is not None and outer.seen[0] == call_id:
+        others = outer.seen[1]
+    if others is None and inside_graph and (messages is None or call_id is not None):
+        return None
+    return Turn(siblings=(*siblings_around(), *(others or ())), spec_of=spec_here, has=outer.has)
+
+
+def resources_here() -> tuple[str, ...]:
+    """Returns what the tools of the agent read, as far as a middleware knows them."""
+    return tuple(dict.fromkeys(s.resource for s in frame().specs.values() if s.effect == "read"))
+
+
+def siblings(
+    messages: Sequence[BaseMessage], *, call_id: str | None, enclosing: frozenset[str] = frozenset()
+) -> tuple[Asked, ...] | None:
+    """Returns the calls that the model made in the turn of a call, without it and without what encloses it.
+
+    Without the call's id, or where no turn holds it, these are the calls of the last turn that have no result yet.
+    Nothing comes back where a call with an id stands in no turn.
+    """
+    answered: set[str] = set()
+    for message in reversed(messages):
+        if isinstance(message, ToolMessage):
+            answered.add(message.tool_call_id)
+        if not isinstance(message, AIMessage) or not message.tool_calls:
+            continue
+        own = call_id is not None and holds_call(message, call_id)
+        left = set() if own else answered
+        calls = [c for c in message.tool_calls if c["id"] != call_id and c["id"] not in enclosing | left]
+        if call_id is not None and not own and not calls and not enclosing:
+            return None
+        return tuple((c["name"], c["args"]) for c in calls)
+    return None
+
+
+@contextmanager
+def inside(call_id: str | None, turn: Turn | None) -> Iterator[None]:
+    """Hands down to what runs in the block that it runs inside a call, and what was asked for beside that."""
+    outer = frame()
+    enclosing = outer.enclosing if call_id is None else outer.enclosing | {call_id}
+    with framed(replace(outer, enclosing=enclosing, seen=None)):
+        if turn is None:
+            yield
+        else:
+            with beside(turn.siblings):
+                yield
