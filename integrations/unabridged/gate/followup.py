@@ -141,10 +141,10 @@ def count_read(session: Session | None, handle: object, where: object = None) ->
     if hidden:
         return invalid_request(COUNT_READ, [(f"where.{name}", "is not a field that can be seen") for name in hidden])
     strand = session.evidence.strand(read.id)
-    records = strand.records() if strand is not None else None
-    if strand is None or records is None:
+    pairs = strand.pairs() if strand is not None else None
+    if strand is None or pairs is None:
         return _unresolved(COUNT_READ)
-    return _counted(session, strand, records, wanted)
+    return _counted(session, strand, [record for _, record in pairs], wanted)
 
 
 def _counted(session: Session, strand: Strand, records: list[Any], wanted: Mapping[str, Any]) -> Reply:

@@ -31,7 +31,10 @@ def resource_label(name: str) -> str:
 
 def read_note(read: Any) -> dict[str, Any]:
     """Returns what a refusal says of one read: its resource, status, reasons, fields of its filters, and the way on."""
-    note: dict[str, Any] = {"resource": resource_label(read.resource), "status": read.status}
+    note: dict[str, Any] = {
+        "resource": resource_label(read.resource),
+        "status": "pending" if read.is_pending else read.status,
+    }
     if read.codes:
         note["reasons"] = list(read.codes)
     if read.filters:

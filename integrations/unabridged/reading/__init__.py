@@ -5,6 +5,7 @@ from .query import Budget, Query
 from .resume import Resume
 from .run import run_read
 from .transport import AsyncTransport, Clock, Fault, Request, Response, SystemClock, Transport
+from .value import judge_value
 
 __all__ = [
     "AsyncTransport",
@@ -19,6 +20,7 @@ __all__ = [
     "Transport",
     "apages",
     "aread",
+    "judge_value",
     "pages",
     "read",
     "run_read",
