@@ -44,13 +44,16 @@ def replay(ctx: click.Context, files: tuple[str, ...]) -> None:
 
 def _run(path: Path, refused: Counter[str]) -> dict[str, object] | None:
     """Runs one file; nothing when it is no valid case, which is said on stderr."""
-    from unabridged.testing import run_file
+    from unabridged.testing import CaseOutcome, run_file
 
     try:
         outcome = run_file(path)
     except CaseError as error:
         click.echo(f"{path}: {error}", err=True)
         return None
+    except Exception as error:  # noqa: BLE001 - the outermost boundary: a defect of ours does not stop the other cases
+        click.echo(f"{path}: the replay itself failed with {type(error).__name__}", err=True)
+        outcome = CaseOutcome(case=path.stem, ok=False)
     if outcome.refused is not None:
         refused[outcome.refused] += 1
         click.echo(f"{path}: {outcome.refused} is not yet supported", err=True)
