@@ -1,0 +1,157 @@
+"""The arguments of a call: bound to the names a tool declares, and checked, since LlamaIndex itself checks nothing."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Self
+
+from llama_index.core.tools import BaseTool, FunctionTool
+from pydantic import BaseModel, Field, ValidationError, create_model
+from unabridged.contract import InvalidInput
+from unabridged.gate.arguments import Problem, problems_of, undeclared
+from workflows import Context
+
+from .run import running_step
+
+_POSITIONAL: Final = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+DEADLINE: Final = "deadline_s"
+_DEADLINE_TEXT: Final = "How many seconds to wait for the source; only after a read was cut short by time."
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """The arguments of one call.
+
+    `args` are what the model or the caller sent, by name; `all_args` adds what the author of the tool has set.
+    """
+
+    args: dict[str, Any] = field(repr=False)
+    all_args: dict[str, Any] = field(repr=False)
+    context: Context[Any] | None = None
+    problems: tuple[Problem, ...] = ()
+
+
+class OpenSignature(inspect.Signature):
+    """A signature that takes any name, so that a name the tool does not have reaches the gate and is refused there.
+
+    `call_tool` passes the value of an argument that does not fit by position, and its name would be lost.
+    """
+
+    def bind_partial(self, *args: Any, **kwargs: Any) -> inspect.BoundArguments:
+        """Binds nothing, and never fails."""
+        return inspect.BoundArguments(self, OrderedDict())
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """What a tool declares of its arguments, read once when it is wrapped.
+
+    Attributes:
+        schema: validates what is sent.
+        declared: the names that may be sent.
+        order: the names of positional arguments.
+        fixed: what the author of the tool has set.
+        defaults: the values of arguments that were not sent, where the signature holds them in a `Field`.
+        context: the argument that takes the run's context.
+        takes: the names that the body takes; `None` when it takes any.
+    """
+
+    schema: type[BaseModel] | None
+    declared: frozenset[str]
+    order: tuple[str, ...]
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    context: str | None = None
+    takes: frozenset[str] | None = None
+
+    @classmethod
+    def of(cls, tool: BaseTool, *, wraps: BaseTool) -> Self:
+        """Returns the parameters of a tool, which may show more of them than the one it wraps."""
+        schema = tool.metadata.fn_schema
+        properties = tuple(tool.metadata.get_parameters_dict().get("properties", {}))
+        if not isinstance(tool, FunctionTool):
+            takes = frozenset(wraps.metadata.get_parameters_dict().get("properties", {}))
+            return cls(schema, frozenset(properties), properties, takes=takes)
+        context, fixed = tool.ctx_param_name, dict(tool.partial_params)
+        parameters = inspect.signature(tool.real_fn).parameters.values()
+        order = tuple(p.name for p in parameters if p.kind in _POSITIONAL and p.name != context and p.name not in fixed)
+        any_name = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters)
+        return cls(
+            schema,
+            frozenset(n for n in properties if n not in fixed),
+            order,
+            fixed,
+            dict(tool._field_defaults),
+            context,
+            None if any_name else frozenset(p.name for p in parameters),
+        )
+
+    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Sent:
+        """Returns a call's arguments by name, with what is wrong about them."""
+        context = None
+        if self.context is not None and isinstance(kwargs.get(self.context), Context):
+            kwargs = dict(kwargs)
+            context = kwargs.pop(self.context)
+        if args:
+            taken = self.order[: len(args)]
+            if len(args) > len(self.order) or not kwargs.keys().isdisjoint(taken):
+                return Sent(kwargs, kwargs, context, (("arguments", "do not fit the arguments of this tool"),))
+            kwargs = {**dict(zip(taken, args, strict=True)), **kwargs}
+        everything = {**self.defaults, **self.fixed, **kwargs} if self.fixed or self.defaults else kwargs
+        return Sent(kwargs, everything, context, self._problems(kwargs))
+
+    def _problems(self, sent: dict[str, Any]) -> tuple[Problem, ...]:
+        schema = self.schema
+        if not sent.keys() <= self.declared:
+            is_open = schema is not None and schema.model_config.get("extra") == "allow"
+            problems = undeclared(sent, declared=sent if is_open else self.declared, fixed=self.fixed)
+            if problems:
+                return tuple(problems)
+        if schema is None:
+            return ()
+        try:
+            schema.__pydantic_validator__.validate_python(self._with_fixed(sent, schema))
+        except ValidationError as error:
+            return tuple(problems_of(error))
+        return ()
+
+    def _with_fixed(self, sent: dict[str, Any], schema: type[BaseModel]) -> dict[str, Any]:
+        fixed = {n: v for n, v in self.fixed.items() if n in schema.model_fields}
+        return {**fixed, **sent} if fixed else sent
+
+    def ready(self, sent: Sent, *, deadline_s: float | None) -> tuple[dict[str, Any], float | None]:
+        """Returns what a function's body is called with, and the deadline that it does not keep by itself."""
+        ready = dict(sent.all_args)
+        if self.context is not None:
+            ready[self.context] = sent.context or _running_context()
+        if DEADLINE not in ready or self.takes is None or DEADLINE in self.takes:
+            if deadline_s is not None:
+                ready[DEADLINE] = deadline_s
+            return ready, None
+        del ready[DEADLINE]
+        return ready, deadline_s
+
+
+def _running_context() -> Context[Any] | None:
+    step = running_step()
+    return None if step is None else step[0]
+
+
+def with_deadline(tool: BaseTool) -> BaseTool:
+    """Returns the tool with an optional argument `deadline_s` in its schema, unless it has one."""
+    metadata = tool.metadata
+    if DEADLINE in metadata.get_parameters_dict().get("properties", {}):
+        return tool
+    schema = create_model(
+        metadata.get_name(),
+        __base__=metadata.fn_schema or BaseModel,
+        **{DEADLINE: (float | None, Field(default=None, description=_DEADLINE_TEXT))},  # type: ignore[call-overload]
+    )
+    tool._metadata = dataclasses.replace(metadata, fn_schema=schema)  # type: ignore[attr-defined]
+    if tool.metadata.fn_schema is not schema:
+        raise InvalidInput(field="deadline", rule="goes with a tool whose schema can be extended")
+    return tool

@@ -1,0 +1,73 @@
+"""Tool calls and their results as they stand in chat messages, in the shapes that providers leave there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from llama_index.core.base.llms.types import ChatMessage, MessageRole, ToolCallBlock
+from unabridged.gate.history import PastCall
+
+Row = dict[str, Any]
+"""A tool call as `name`, `args` and `id`."""
+
+
+def calls_in(message: Any) -> list[Row]:
+    """Returns the tool calls of an assistant's message; none where there are none, or where they cannot be read."""
+    if not isinstance(message, ChatMessage) or message.role != MessageRole.ASSISTANT:
+        return []
+    blocks = [b for b in message.blocks if isinstance(b, ToolCallBlock)]
+    if blocks:
+        return [{"name": b.tool_name, "args": _object(b.tool_kwargs), "id": b.tool_call_id} for b in blocks]
+    raw = message.additional_kwargs.get("tool_calls")
+    rows = [_row(call) for call in raw] if isinstance(raw, list | tuple) else []
+    return [row for row in rows if row is not None] if all(row is not None for row in rows) else []
+
+
+def _row(call: Any) -> Row | None:
+    """Reads a call as OpenAI, Anthropic and their likes write it, as an object or as a dictionary."""
+    inner = _part(call, "function")
+    source = call if inner is None else inner
+    name = _part(source, "tool_name", "name")
+    if not isinstance(name, str):
+        return None
+    args = _part(source, "tool_kwargs", "arguments", "args", "input")
+    return {"name": name, "args": _object(args), "id": _part(call, "tool_id", "id", "tool_call_id")}
+
+
+def _part(source: Any, *names: str) -> Any:
+    for name in names:
+        value = source.get(name) if isinstance(source, Mapping) else getattr(source, name, None)
+        if value is not None:
+            return value
+    return None
+
+
+def _object(value: Any) -> dict[str, Any]:
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            return {}
+    return dict(value) if isinstance(value, Mapping) else {}
+
+
+def results_in(messages: Iterable[Any]) -> list[PastCall]:
+    """Returns the tool calls that have results in a history. A result whose call is not there has no name.
+
+    LlamaIndex's own answer to a name that no tool has is left out: no tool ran.
+    """
+    calls: dict[Any, Row] = {}
+    results = []
+    for message in messages:
+        for row in calls_in(message):
+            calls[row["id"]] = row
+        if isinstance(message, ChatMessage) and message.role in (MessageRole.TOOL, MessageRole.FUNCTION):
+            call_id = message.additional_kwargs.get("tool_call_id")
+            call = calls.get(call_id, {})
+            name = call.get("name") or message.additional_kwargs.get("name")
+            if name and message.content == f"Tool {name} not found. Please select a tool that is available.":
+                continue
+            results.append(PastCall(name, call.get("args", {}), call_id))
+    return results

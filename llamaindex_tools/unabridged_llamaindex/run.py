@@ -1,0 +1,258 @@
+"""What a protected tool finds out about the run that it is called in: the session, the turn, the history.
+
+The tool asks the running step itself, so it needs no help from the agent: a plain agent, a workflow of agents, a nested
+agent, an injected event and a sync body all end here. What cannot be seen counts against a write.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import threading
+from collections.abc import Coroutine, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+from weakref import WeakKeyDictionary
+
+from llama_index.core.agent.workflow.workflow_events import ToolCall
+from llama_index.core.instrumentation.dispatcher import active_instrument_tags  # type: ignore[attr-defined]
+from llama_index.core.tools import ToolSelection
+from unabridged.evidence import Session, current_session, session
+from unabridged.gate.around import Asking, siblings_around
+from unabridged.gate.declare import NEUTRAL, UNDECLARED, ReadSpec, Spec
+from unabridged.gate.history import import_results, import_unknown_past
+from unabridged.gate.runtime import ALONE, Turn
+from unabridged.gate.turn import gate_of, known_names, siblings_of, spec_named
+from workflows import Context
+from workflows.errors import WorkflowRuntimeError
+from workflows.runtime.types.results import StepWorkerStateContextVar
+
+from .messages import Row, calls_in, results_in
+
+SESSION_KEY: Final = "unabridged_session"
+TURN_KEY: Final = "unabridged_turn"
+HANDOFF: Final = "handoff"
+_PROCESS: Final = secrets.token_hex(8)
+_lock: Final = threading.Lock()
+_BOUND: Final[WeakKeyDictionary[Any, Session]] = WeakKeyDictionary()
+"""The session of each store of a run, so that parallel calls of a first turn open one."""
+_LOOKED_AT: Final[WeakKeyDictionary[Any, str]] = WeakKeyDictionary()
+"""The run whose history was compared with the ledger last, by store."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What one call found out. Without a session a guarded write refuses."""
+
+    session: Session | None
+    turn: Turn = ALONE
+    call_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """The tools of the running agent, as far as they can be seen.
+
+    Attributes:
+        by_name: the tools.
+        whole: whether there are no others; a retriever of tools, or an agent that cannot be seen, may have more.
+    """
+
+    by_name: Mapping[str, Any]
+    whole: bool = False
+
+    @property
+    def names(self) -> frozenset[str] | None:
+        """The names of all tools; nothing where there may be more."""
+        return frozenset(self.by_name) if self.whole else None
+
+    @property
+    def resources(self) -> tuple[str, ...]:
+        """What the tools read."""
+        gates = [gate_of(tool) for tool in self.by_name.values()]
+        return tuple(dict.fromkeys(g.spec.resource for g in gates if g is not None and isinstance(g.spec, ReadSpec)))
+
+    def spec_of(self, name: str) -> Spec:
+        """Returns the declaration of a tool. A name that no tool has runs nothing."""
+        if name == HANDOFF:
+            return NEUTRAL
+        if name not in self.by_name:
+            return NEUTRAL if self.whole else spec_named(name)
+        gate = gate_of(self.by_name[name])
+        return UNDECLARED if gate is None else gate.spec
+
+
+UNSEEN_TOOLS: Final = Tools({})
+
+
+class Unseen(Exception):
+    """A state store that must be waited for was asked from code that cannot wait."""
+
+
+def running_step() -> tuple[Context[Any], Any] | None:
+    """Returns the context and the event of the step that the running code is part of, or nothing outside of one."""
+    worker = StepWorkerStateContextVar.get(None)
+    if worker is None:
+        return None
+    try:
+        return Context.get_step_context(), worker.event
+    except WorkflowRuntimeError:  # the step is over, and something of it still runs
+        return None
+
+
+async def find_run(name: str) -> Run:
+    """Returns what a call of the tool `name` finds out about its run."""
+    step = running_step()
+    if step is None:
+        return Run(current_session(), _outside())
+    return await _find(*step, name=name, waits=True)
+
+
+def find_run_now(name: str) -> Run:
+    """As `find_run`, for sync code. What would have to be waited for counts as unseen: then there is no session."""
+    step = running_step()
+    if step is None:
+        return Run(current_session(), _outside())
+    try:
+        found: Run = at_once(_find(*step, name=name, waits=False))
+    except Unseen:
+        return Run(None)
+    return found
+
+
+def at_once(task: Coroutine[Any, Any, Any]) -> Any:
+    """Returns what a coroutine returns without ever waiting.
+
+    Raises:
+        Unseen: it has to wait.
+    """
+    try:
+        task.send(None)
+    except StopIteration as done:
+        return done.value
+    task.close()
+    raise Unseen
+
+
+def _outside() -> Turn:
+    around = siblings_around()
+    return Turn(siblings=around, spec_of=spec_named) if around else ALONE
+
+
+async def _find(ctx: Context[Any], event: Any, *, name: str, waits: bool) -> Run:
+    store = ctx.store
+    tools = tools_of(ctx, await store.get("current_agent_name", default=None))
+    found = await session_of(ctx, tools=tools, waits=waits)
+    turn = await _turn(ctx, event, tools)
+    own = isinstance(event, ToolCall) and event.tool_name == name
+    return Run(found, turn, event.tool_id if own else None)
+
+
+async def session_of(ctx: Context[Any], *, tools: Tools = UNSEEN_TOOLS, waits: bool = True) -> Session:
+    """Returns the session of a run: the one in scope, else the one that is bound to the run's context.
+
+    A context that was filled elsewhere, in another process, has a past that is not known here: that blocks.
+    """
+    store = ctx.store
+    found, foreign = current_session(), False
+    if found is None:
+        found, foreign = await _bound(store, waits=waits)
+    if foreign:
+        import_unknown_past(found, tools.resources)
+    run_id = str(active_instrument_tags.get().get("llamaindex.run_id", ""))
+    if _LOOKED_AT.get(store) != f"{run_id} {found.key.digest}":
+        messages = await _history(store, waits=waits)
+        import_results(found, results_in(messages), spec_of=tools.spec_of, resources=tools.resources)
+        _LOOKED_AT[store] = f"{run_id} {found.key.digest}"
+    return found
+
+
+async def _bound(store: Any, *, waits: bool) -> tuple[Session, bool]:
+    known = _BOUND.get(store)
+    noted = None if known is not None else await store.get(SESSION_KEY, default=None)
+    foreign = isinstance(noted, Mapping) and noted.get("process") != _process()
+    with _lock:
+        if known is None:
+            known = _BOUND.get(store)
+        first = known is None
+        if known is None:
+            name = noted["id"] if isinstance(noted, Mapping) and not foreign else secrets.token_urlsafe(16)
+            known = _BOUND[store] = session(name, kind="run")
+    if first and waits and (noted is None or foreign):
+        await store.set(SESSION_KEY, {"id": known.key.thread, "process": _process()})
+    return known, foreign and first
+
+
+def _process() -> str:
+    return f"{_PROCESS}-{os.getpid()}"
+
+
+async def _history(store: Any, *, waits: bool) -> list[Any]:
+    memory = await store.get("memory", default=None)
+    if memory is None:
+        messages = []
+    elif waits:
+        messages = await memory.aget_all()
+    else:
+        try:
+            messages = memory.get_all()
+        except RuntimeError as error:  # it runs a loop of its own, where one is running already
+            raise Unseen from error
+    return [*messages, *await store.get("scratchpad", default=[])]
+
+
+async def note_turn(ctx: Any, calls: Sequence[ToolSelection], *, agent: str) -> None:
+    """Writes down what an agent asks for in one turn, for the tools that will be called."""
+    rows = [{"name": c.tool_name, "args": c.tool_kwargs, "id": c.tool_id} for c in calls]
+    await ctx.store.set(TURN_KEY, {"agent": agent, "calls": rows})
+
+
+async def _turn(ctx: Context[Any], event: Any, tools: Tools) -> Turn:
+    store, around = ctx.store, siblings_around()
+    count = await store.get("num_tool_calls", default=0)
+    if not isinstance(event, ToolCall) or not count:
+        return Turn(siblings=around, spec_of=tools.spec_of, has=tools.names)
+    calls = _own_turn([await _noted_calls(store), await _written_calls(store)], event, count)
+    if calls is None:  # the other calls cannot be seen: they may have asked for anything that the agent can ask for
+        siblings: Sequence[Asking] = [(n, {}) for n in tools.names or known_names() if n != event.tool_name]
+    elif any(row["id"] == event.tool_id for row in calls):
+        siblings = siblings_of(calls, call_id=event.tool_id, name=event.tool_name)
+    else:
+        siblings = siblings_of(calls, call_id=None, name=event.tool_name, args=event.tool_kwargs)
+    return Turn(siblings=(*siblings, *around), spec_of=tools.spec_of, has=tools.names)
+
+
+def _own_turn(found: Sequence[list[Row]], event: ToolCall, count: int) -> list[Row] | None:
+    """Returns all calls of the turn that an event belongs to, from the places where they may be written down."""
+    whole = [rows for rows in found if len(rows) == count]
+    for rows in whole:
+        if any(row["id"] == event.tool_id for row in rows):
+            return rows
+    if whole:
+        return whole[0]
+    return [{"name": event.tool_name, "args": event.tool_kwargs, "id": event.tool_id}] if count == 1 else None
+
+
+async def _noted_calls(store: Any) -> list[Row]:
+    noted = await store.get(TURN_KEY, default=None)
+    agent = await store.get("current_agent_name", default=None)
+    if not isinstance(noted, Mapping) or agent not in (None, noted.get("agent")):
+        return []
+    return list(noted.get("calls", ()))
+
+
+async def _written_calls(store: Any) -> list[Row]:
+    scratchpad = await store.get("scratchpad", default=[])
+    return calls_in(scratchpad[-1]) if scratchpad else []
+
+
+def tools_of(ctx: Any, agent: str | None) -> Tools:
+    """Returns the tools of the running agent."""
+    workflow = getattr(getattr(ctx, "_face", None), "_workflow", None)
+    agents = getattr(workflow, "agents", None)
+    holder = agents.get(agent) if isinstance(agents, dict) else workflow
+    tools = getattr(holder, "tools", None)
+    if tools is None:
+        return UNSEEN_TOOLS
+    found = {tool.metadata.name: tool for tool in tools}
+    return Tools(found, whole=getattr(holder, "tool_retriever", None) is None)

@@ -1,0 +1,289 @@
+"""The protected tool: a LlamaIndex tool whose body, sync and async, stands behind the gate.
+
+Every way in ends there: `call`, `acall`, `__call__`, `fn`, `async_fn`, `real_fn` and the private `_fn`. What a tool
+has besides (its metadata, callbacks, engine, retriever, its own class) it keeps.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import functools
+import inspect
+import logging
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+from llama_index.core.base.llms.types import TextBlock
+from llama_index.core.tools import AsyncBaseTool, BaseTool, FunctionTool, ToolOutput
+from unabridged.contract import InvalidInput
+from unabridged.gate import Entered, Gate, ReadSpec, Reply, Spec, bear, gate_of, invalid_request
+from unabridged.gate.around import inside
+from unabridged.gate.boundary import arun_body, run_body
+from unabridged.gate.refusing import guard_failed
+from workflows.runtime.types.results import WaitingForEvent
+
+from .arguments import OpenSignature, Parameters, Sent, with_deadline
+from .run import Run, find_run, find_run_now
+
+_log = logging.getLogger("unabridged.llamaindex")
+PAUSES: Final = (WaitingForEvent,)
+"""What LlamaIndex raises to wait for a person: it passes."""
+Body = Callable[[Sent, float | None], Any]
+"""A tool's own code, given the arguments and the deadline that was asked for."""
+
+
+class ToolSaidError(Exception):
+    """A body returned, and what it returned says that the tool failed: an MCP result, or a tool's own output."""
+
+
+class Told(str):
+    """What a model is told, where a plain function of a protected tool was called.
+
+    Attributes:
+        is_error: whether the call was refused or failed.
+        raw_output: the header that a `ToolOutput` would carry.
+    """
+
+    is_error: bool = False
+    raw_output: Any = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (str, (str(self),))
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """A tool's gate with what stands behind it."""
+
+    gate: Gate
+    parameters: Parameters
+    body: Body
+    async_body: Callable[[Sent, float | None], Awaitable[Any]]
+
+    def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Reply, Sent]:
+        """Judges a call and runs it."""
+        sent = self.parameters.bind(args, kwargs)
+        try:
+            run = find_run_now(self.gate.name)
+        except Exception as error:  # noqa: BLE001 - the outermost boundary: a guard that fails refuses
+            return self._lost(error), sent
+        entered = self._enter(sent, run)
+        if isinstance(entered, Reply):
+            return entered, sent
+        body = functools.partial(self._run, sent, entered.deadline_s)
+        with inside(run.turn.siblings):
+            return run_body(self.gate, entered, body, interrupts=PAUSES), sent
+
+    async def acall(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Reply, Sent]:
+        """As `call`, for a coroutine."""
+        sent = self.parameters.bind(args, kwargs)
+        try:
+            run = await find_run(self.gate.name)
+        except Exception as error:  # noqa: BLE001 - the outermost boundary: a guard that fails refuses
+            return self._lost(error), sent
+        entered = self._enter(sent, run)
+        if isinstance(entered, Reply):
+            return entered, sent
+        body = functools.partial(self._arun, sent, entered.deadline_s)
+        with inside(run.turn.siblings):
+            return await arun_body(self.gate, entered, body, interrupts=PAUSES), sent
+
+    def _lost(self, error: Exception) -> Reply:
+        _log.error("the run of %s could not be looked at: %s", self.gate.name, type(error).__name__)
+        return guard_failed(self.gate.name)
+
+    def _enter(self, sent: Sent, run: Run) -> Entered | Reply:
+        """A read is told apart by what was sent; a write is judged by everything that its body gets."""
+        session, call_id = run.session, run.call_id
+        if session is not None and call_id is not None:
+            session.note_call(call_id)
+        if sent.problems:
+            return invalid_request(self.gate.name, sent.problems)
+        args = sent.args if isinstance(self.gate.spec, ReadSpec) else sent.all_args
+        return self.gate.enter(args, session=session, turn=run.turn, call_id=call_id)
+
+    def _run(self, sent: Sent, deadline_s: float | None) -> Any:
+        return self._value(self.body(sent, deadline_s))
+
+    async def _arun(self, sent: Sent, deadline_s: float | None) -> Any:
+        return self._value(await self.async_body(sent, deadline_s))
+
+    def _value(self, value: Any) -> Any:
+        """Returns what the body gave, as the gate takes it: for a read, what stands inside a tool's output."""
+        raw = value.raw_output if isinstance(value, ToolOutput) else value
+        if says_error(value) or says_error(raw):
+            raise ToolSaidError
+        spec = self.gate.spec
+        if not isinstance(spec, ReadSpec):
+            return value
+        structured = getattr(raw, "structured_content", None) if spec.judge is None else None
+        return raw if structured is None else structured
+
+
+def says_error(value: Any) -> bool:
+    """Tells whether a returned value marks itself as failed, as an MCP result does; LlamaIndex takes it for success."""
+    return getattr(value, "is_error", None) is True or getattr(value, "isError", None) is True
+
+
+class Protected(AsyncBaseTool):
+    """What every protected tool does. Made by `protected`, beside the class of the tool that is wrapped."""
+
+    _door: Door
+
+    def __call__(self, *args: Any, **kwargs: Any) -> ToolOutput:
+        return self.call(*args, **kwargs)
+
+    def call(self, *args: Any, **kwargs: Any) -> ToolOutput:
+        """Judges the call and runs the tool. A refusal is returned, never raised."""
+        return self._output(*self._door.call(args, kwargs))
+
+    async def acall(self, *args: Any, **kwargs: Any) -> ToolOutput:
+        """Judges the call and runs the tool. A refusal is returned, never raised."""
+        return self._output(*await self._door.acall(args, kwargs))
+
+    def _output(self, reply: Reply, sent: Sent) -> ToolOutput:
+        value, name = reply.value, self._door.gate.name
+        raw_input = {"args": (), "kwargs": sent.args}
+        if not reply.passes:
+            return ToolOutput(name, reply.content, None, raw_input, reply.artifact, reply.is_error)
+        if isinstance(value, ToolOutput):
+            return value
+        blocks = [TextBlock(text=value)] if isinstance(value, str) else self._blocks(value)
+        return ToolOutput(name, None, blocks, raw_input, value)
+
+    def _blocks(self, value: Any) -> list[Any]:
+        return [TextBlock(text=str(value))]
+
+
+class ProtectedFunction(Protected, FunctionTool):
+    """A protected `FunctionTool`. Its functions are guarded too, and tell what a model would be told."""
+
+    def _blocks(self, value: Any) -> list[Any]:
+        return cast(list[Any], self._parse_tool_output(value))
+
+
+@functools.cache
+def _class_for(kind: type[BaseTool]) -> type[BaseTool]:
+    first = ProtectedFunction if issubclass(kind, FunctionTool) else Protected
+    bases = (first,) if kind is FunctionTool else (first, kind)
+    return cast(type[BaseTool], type(f"Protected{kind.__name__}", bases, {}))
+
+
+def protected(tool: BaseTool, spec: Spec) -> BaseTool:
+    """Returns a tool like the given one that stands behind the gate of a declaration. The given one is not changed.
+
+    Raises:
+        InvalidInput: the tool is protected already, or has no name.
+    """
+    name = tool.metadata.name
+    if not name:
+        raise InvalidInput(field="tool", rule="must have a name")
+    if gate_of(tool) is not None:
+        raise InvalidInput(field=name, rule="is protected already")
+    guarded = copy.copy(tool)
+    if isinstance(spec, ReadSpec) and spec.deadline:
+        with_deadline(guarded)
+    guarded.__class__ = _class_for(type(tool))
+    parameters = Parameters.of(guarded, wraps=tool)
+    bodies = _function_bodies(tool, parameters) if _is_plain(tool) else _tool_bodies(tool, parameters)
+    door = Door(Gate(name, spec), parameters, *bodies)
+    guarded._door = door  # type: ignore[attr-defined]
+    if isinstance(guarded, FunctionTool):
+        _seal(guarded, door)
+    bear(guarded, door.gate)
+    return guarded
+
+
+def _is_plain(tool: BaseTool) -> bool:
+    return (
+        isinstance(tool, FunctionTool)
+        and type(tool).call.__qualname__ == FunctionTool.call.__qualname__
+        and type(tool).acall.__qualname__ == FunctionTool.acall.__qualname__
+    )
+
+
+def _function_bodies(tool: BaseTool, parameters: Parameters) -> tuple[Body, Callable[..., Awaitable[Any]]]:
+    """The bodies of a `FunctionTool`: its function, then its callback, which may speak for it."""
+    assert isinstance(tool, FunctionTool)
+    fn, async_fn, name = tool._fn, tool._async_fn, tool.metadata.get_name()
+
+    def answer(value: Any, said: Any, sent: Sent) -> Any:
+        if said is None or isinstance(said, ToolOutput):
+            return value if said is None else said
+        return ToolOutput(name, str(said), None, {"args": (), "kwargs": sent.args}, value)
+
+    def body(sent: Sent, deadline_s: float | None) -> Any:
+        kwargs, limit = parameters.ready(sent, deadline_s=deadline_s)
+        value = fn(**kwargs) if limit is None else _within(limit, functools.partial(fn, **kwargs))
+        return value if tool._callback is None else answer(value, tool._run_sync_callback(value), sent)
+
+    async def async_body(sent: Sent, deadline_s: float | None) -> Any:
+        kwargs, limit = parameters.ready(sent, deadline_s=deadline_s)
+        if limit is None:
+            value = await async_fn(**kwargs)
+        else:
+            async with asyncio.timeout(limit):
+                value = await async_fn(**kwargs)
+        return value if tool._async_callback is None else answer(value, await tool._run_async_callback(value), sent)
+
+    return body, async_body
+
+
+def _tool_bodies(tool: BaseTool, parameters: Parameters) -> tuple[Body, Callable[..., Awaitable[Any]]]:
+    """The bodies of any other tool: its own `call` and `acall`, whatever they do."""
+
+    def body(sent: Sent, deadline_s: float | None) -> Any:
+        kwargs, limit = parameters.ready(sent, deadline_s=deadline_s)
+        call: Callable[..., Any] = functools.partial(tool, **kwargs)
+        return call() if limit is None else _within(limit, call)
+
+    async def async_body(sent: Sent, deadline_s: float | None) -> Any:
+        kwargs, limit = parameters.ready(sent, deadline_s=deadline_s)
+        async with asyncio.timeout(limit):
+            if isinstance(tool, AsyncBaseTool):
+                return await tool.acall(**kwargs)
+            return await asyncio.to_thread(functools.partial(tool, **kwargs))
+
+    return body, async_body
+
+
+def _within(limit_s: float, body: Callable[[], Any]) -> Any:
+    """Runs sync code for so long at most; what goes on after that is abandoned."""
+    pool = ThreadPoolExecutor(1, thread_name_prefix="unabridged-read")
+    try:
+        return pool.submit(copy_context().run, body).result(timeout=limit_s)
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _seal(tool: FunctionTool, door: Door) -> None:
+    """Puts guarded functions where a `FunctionTool` keeps its own: code agents and loaders call those."""
+
+    def fn(*args: Any, **kwargs: Any) -> Any:
+        return _spoken(door.call(args, kwargs)[0])
+
+    async def async_fn(*args: Any, **kwargs: Any) -> Any:
+        return _spoken((await door.acall(args, kwargs))[0])
+
+    real = tool.real_fn
+    told = inspect.signature(real)
+    signature = OpenSignature(list(told.parameters.values()), return_annotation=told.return_annotation)
+    for guarded in (fn, async_fn):
+        functools.update_wrapper(guarded, real)
+        vars(guarded).pop("__wrapped__", None)  # it would lead around the gate
+        vars(guarded)["__signature__"] = signature
+        bear(guarded, door.gate)
+    tool._fn, tool._async_fn = fn, async_fn
+    tool._real_fn = async_fn if inspect.iscoroutinefunction(real) else fn
+
+
+def _spoken(reply: Reply) -> Any:
+    if reply.passes:
+        return reply.value.raw_output if isinstance(reply.value, ToolOutput) else reply.value
+    told = Told(reply.content)
+    told.is_error, told.raw_output = reply.is_error, reply.artifact
+    return told

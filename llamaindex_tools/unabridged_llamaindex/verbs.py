@@ -1,0 +1,212 @@
+"""The verbs of the toolkit for LlamaIndex: protect tools that exist, or declare functions as tools."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal, cast
+
+from llama_index.core.tools import BaseTool, FunctionTool
+from unabridged.contract import NotYetSupported
+from unabridged.evidence import current_session
+from unabridged.gate import (
+    CONTINUE_READ,
+    CONTINUE_TEXT,
+    COUNT_READ,
+    COUNT_TEXT,
+    NEUTRAL,
+    FollowUpSpec,
+    ReadSpec,
+    Reply,
+    Spec,
+    WriteSpec,
+    continue_read,
+    count_read,
+    gate_of,
+    plan,
+    warn_of_hopeless_writes,
+)
+from unabridged.gate.boundary import arun_step, run_step
+
+from .tools import PAUSES, protected
+
+Function = Callable[..., Any]
+Decorator = Callable[[Function], FunctionTool]
+
+
+def protect(
+    tools: Iterable[BaseTool | Function],
+    *,
+    reads: Mapping[str, Any] | None = None,
+    writes: Mapping[str, Any] | None = None,
+    independent: Mapping[str, str] | None = None,
+    neutral: Iterable[str] = (),
+) -> list[BaseTool]:
+    """Returns a new list with every tool behind the gate of its declaration.
+
+    A tool that is not declared fails closed both ways: its calls are judged as writes, and what it returns is recorded
+    as an unknown read. A value of `reads` or `writes` is a name (or names), or the keywords of the decorator.
+
+    Args:
+        tools: LlamaIndex tools, or plain functions.
+        reads: the tools that leave evidence, with the resource that each reads.
+        writes: the tools whose calls are judged, with the resources that each relies on.
+        independent: the tools that write and rely on nothing, with the reason.
+        neutral: the tools with neither effect nor evidence.
+
+    Raises:
+        InvalidInput: a name that no tool has, or that two have, or that is declared twice.
+    """
+    given = [t if isinstance(t, BaseTool) else FunctionTool.from_defaults(t) for t in tools]
+    names = [t.metadata.get_name() for t in given]
+    known = {n: g.spec for n, t in zip(names, given, strict=True) if (g := gate_of(t)) is not None}
+    told = plan(names, reads=reads, writes=writes, neutral=neutral, independent=independent, known=known)
+    specs = {name: told.of(name) for name in names}
+    warn_of_hopeless_writes(specs, {n: _body(t) for n, t in zip(names, given, strict=True)})
+    return [t if n in known else protected(t, specs[n]) for n, t in zip(names, given, strict=True)]
+
+
+def _body(tool: BaseTool) -> Function | None:
+    return tool.real_fn if isinstance(tool, FunctionTool) else None
+
+
+def read_tool(
+    resource: str,
+    *,
+    judge: Any = None,
+    exhaustive: bool = False,
+    intent: Literal["inventory", "sample", "lookup"] = "inventory",
+    key: str | None = None,
+    filters: Mapping[str, str] | None = None,
+    not_filters: Sequence[str] = (),
+    id: str = "id",
+    fields: Sequence[str] | None = None,
+    deadline: bool = False,
+    **tool: Any,
+) -> Decorator:
+    """Declares a function, sync or async, as a tool that reads `resource`.
+
+    The function returns a `ReadResult`, or any value that `judge` turns into one.
+
+    Args:
+        resource: the name under which its reads stand in the ledger.
+        judge: see `ReadSpec`, as for all that follows.
+        exhaustive: see `ReadSpec`.
+        intent: see `ReadSpec`.
+        key: see `ReadSpec`.
+        filters: see `ReadSpec`.
+        not_filters: see `ReadSpec`.
+        id: see `ReadSpec`.
+        fields: see `ReadSpec`.
+        deadline: see `ReadSpec`.
+        **tool: what `FunctionTool.from_defaults` takes besides, such as `name` and `description`.
+    """
+    spec = ReadSpec(
+        resource=resource, judge=judge, exhaustive=exhaustive, intent=intent, key=key, filters=filters,
+        not_filters=not_filters, id=id, fields=fields, deadline=deadline,
+    )  # fmt: skip
+    return _decorator(spec, tool)
+
+
+def write_tool(
+    *,
+    relies_on: Sequence[Any] | None = None,
+    targets: str | None = None,
+    independent: str | None = None,
+    destructive: bool = False,
+    require: str | Sequence[str] = "complete",
+    max_age_s: float | None = None,
+    allow_returned_targets: bool = False,
+    recheck: Any = None,
+    **tool: Any,
+) -> Decorator:
+    """Declares a function, sync or async, as a tool whose calls are judged before they run.
+
+    Args:
+        relies_on: see `WriteSpec`, as for all that follows.
+        targets: see `WriteSpec`.
+        independent: see `WriteSpec`.
+        destructive: see `WriteSpec`.
+        require: see `WriteSpec`.
+        max_age_s: see `WriteSpec`.
+        allow_returned_targets: see `WriteSpec`.
+        recheck: looks at a target again right before the write.
+        **tool: what `FunctionTool.from_defaults` takes besides, such as `name` and `description`.
+
+    Raises:
+        NotYetSupported: `recheck` is given.
+    """
+    if recheck is not None:
+        raise NotYetSupported(feature="recheck")
+    spec = WriteSpec(
+        relies_on=relies_on, targets=targets, independent=independent, destructive=destructive, require=require,
+        max_age_s=max_age_s, allow_returned_targets=allow_returned_targets,
+    )  # fmt: skip
+    return _decorator(spec, tool)
+
+
+def neutral_tool(function: Function | None = None, **tool: Any) -> Any:
+    """Declares a function, sync or async, as a tool with neither effect nor evidence.
+
+    Args:
+        function: the function; without it, a decorator comes back.
+        **tool: what `FunctionTool.from_defaults` takes, such as `name` and `description`.
+    """
+    decorate = _decorator(NEUTRAL, tool)
+    return decorate if function is None else decorate(function)
+
+
+def _decorator(spec: Spec, options: Mapping[str, Any]) -> Decorator:
+    def decorate(function: Function) -> FunctionTool:
+        return cast(FunctionTool, protected(FunctionTool.from_defaults(function, **options), spec))
+
+    return decorate
+
+
+def as_read_tool(tool: BaseTool, resource: str, **declared: Any) -> BaseTool:
+    """Returns an existing tool as one that reads `resource`; it keeps everything else that it is.
+
+    What the model sees of a read is its short form, also where the tool has a callback with a text of its own.
+
+    Args:
+        tool: any LlamaIndex tool.
+        resource: as in `read_tool`.
+        **declared: as in `read_tool`.
+    """
+    return protected(tool, ReadSpec(resource=resource, **declared))
+
+
+def as_write_tool(tool: BaseTool, **declared: Any) -> BaseTool:
+    """Returns an existing tool as one whose calls are judged; it keeps everything else that it is.
+
+    Args:
+        tool: any LlamaIndex tool.
+        **declared: as in `write_tool`.
+    """
+    return protected(tool, WriteSpec(**declared))
+
+
+def continue_read_tool() -> FunctionTool:
+    """Returns the tool that goes on with a recorded read by its handle. The coverage agents have it by themselves."""
+
+    def continue_read_now(handle: str) -> Any:
+        step = continue_read(current_session(), handle)
+        return step if isinstance(step, Reply) else run_step(step, interrupts=PAUSES)
+
+    async def continue_read_then(handle: str) -> Any:
+        step = continue_read(current_session(), handle)
+        return step if isinstance(step, Reply) else await arun_step(step, interrupts=PAUSES)
+
+    tool = FunctionTool.from_defaults(
+        continue_read_now, async_fn=continue_read_then, name=CONTINUE_READ, description=CONTINUE_TEXT
+    )
+    return cast(FunctionTool, protected(tool, FollowUpSpec()))
+
+
+def count_read_tool() -> FunctionTool:
+    """Returns the tool that counts the records of a recorded read by code. The coverage agents have it too."""
+
+    def count_read_now(handle: str, where: dict[str, Any] | None = None) -> Any:
+        return count_read(current_session(), handle, where)
+
+    tool = FunctionTool.from_defaults(count_read_now, name=COUNT_READ, description=COUNT_TEXT)
+    return cast(FunctionTool, protected(tool, FollowUpSpec(asks_again=False)))
