@@ -85,7 +85,6 @@ def _read_source(
         reply = None
         if isinstance(command, Emit):
             page = command.result
-            spend.items += page.returned
             page = _linked(page, last_id)
             last_id = page.read.id
             yield Emit(page)

@@ -214,7 +214,8 @@ class Exchange:
 
     def timed_out(self) -> Fault:
         """Returns the fault of an exchange that took too long: for the source, or for the time we had."""
-        return Fault("deadline" if self._is_our_deadline else "timeout", status=self._status)
+        is_over = time.monotonic() >= self._until - 0.05
+        return Fault("deadline" if self._is_our_deadline and is_over else "timeout", status=self._status)
 
     def fault_of(self, error: Exception) -> Fault:
         """Returns what an exception of the client means."""

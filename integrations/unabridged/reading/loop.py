@@ -91,6 +91,7 @@ class Loop:
         return envelope(self)
 
     def _next_link(self) -> None:
+        self.spend.items += len(self.collector.items)
         self._start_link(continues=self.read_id)
         self.collector.start_link()
         self.seen.start_link()

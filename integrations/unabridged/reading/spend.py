@@ -20,7 +20,7 @@ class Spend:
     started: float
     pages: int = 0
     items: int = 0
-    """Unique ids delivered by sources that are finished."""
+    """Unique ids delivered by earlier links of a stream and by sources that are finished."""
     requests: int = 0
     size_bytes: int = 0
     retries: int = 0
