@@ -75,17 +75,14 @@ def page(resource: str = "widgets", items: Iterable[Any] = (), **parts: Any) -> 
 def frozen(resource: str = "widgets", items: Iterable[Any] = (), **parts: Any) -> ReadResult:
     """Returns a complete read of one snapshot."""
     parts.setdefault("snapshot", "v1")
-    return made(
-        resource, items, consistency="snapshot", proof=Proof(level="snapshot", end="absent"), **parts
-    )  # fmt: skip
+    return made(resource, items, consistency="snapshot", proof=Proof(level="snapshot", end="absent"), **parts)
 
 
 def counted(resource: str = "widgets", items: Iterable[Any] = (), **parts: Any) -> ReadResult:
     """Returns a complete read whose exact count equals its ids."""
     held = list(items)
-    return made(
-        resource, held, total=Total(value=len(held), kind="exact"), proof=Proof(level="counted", count=len(held)), **parts
-    )  # fmt: skip
+    total, proof = Total(value=len(held), kind="exact"), Proof(level="counted", count=len(held))
+    return made(resource, held, total=total, proof=proof, **parts)
 
 
 def cut(item: Any, field: str, why: str = "abridged") -> ItemCut:

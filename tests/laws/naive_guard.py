@@ -119,7 +119,11 @@ def single(read: RecordedRead, place: int, sources: list[Unit | None]) -> Unit:
 def chained(earlier: Unit, read: RecordedRead, place: int) -> Unit:
     last = earlier.links[-1]
     left = {r.code for r in last.reasons if r.code not in OWN}
-    failed_page = left == {"SOURCE_UNAVAILABLE"} and last.continuation.kind == "next_page" and not OWN & {r.code for r in last.reasons}
+    failed_page = (
+        left == {"SOURCE_UNAVAILABLE"}
+        and last.continuation.kind == "next_page"
+        and not OWN & {r.code for r in last.reasons}
+    )
     unhealed = earlier.unhealed | (set() if failed_page else left)
     if dict(read.filters) != earlier.filters:
         unhealed = unhealed | {"COVERAGE_UNKNOWN"}
@@ -145,7 +149,7 @@ def naive_codes(
     """Returns every code that applies to a write."""
     units, longest = units_of(reads)
     targets = set(intent.targets or ())
-    bound, missing, others_stood_by = bind(intent, units, targets)
+    bound, missing = bind(intent, units, targets)
     codes: set[str] = set()
     judged = []
     for unit in bound:
@@ -195,7 +199,7 @@ def named(entry: Any, unit: Unit) -> bool:
     return bool(entry.resource == unit.resource and wide)
 
 
-def bind(intent: WriteIntent, units: list[Unit], targets: set[Any]) -> tuple[list[Unit], list[Any], bool]:
+def bind(intent: WriteIntent, units: list[Unit], targets: set[Any]) -> tuple[list[Unit], list[Any]]:
     missing: list[Any] = []
     if intent.relies_on is None:
         candidates = [u for u in units if intent.destructive or not u.soft]
@@ -208,7 +212,7 @@ def bind(intent: WriteIntent, units: list[Unit], targets: set[Any]) -> tuple[lis
         if targets and keys is not None and not (keys | unit.ids) & targets:
             continue
         bound.append(unit)
-    return bound, missing, len(bound) < len(candidates)
+    return bound, missing
 
 
 def weak_or_stale(intent: WriteIntent, judged: list[Unit], targets: set[Any], now: datetime) -> set[str]:

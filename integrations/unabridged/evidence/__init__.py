@@ -15,9 +15,10 @@ from .ledger import (
     Shown,
     Withdrawn,
 )
+from .opening import current_session, default_ledger, session
 from .pending import MAX_REPEATS, Pending, Route, SourceRoute, StoredRest
 from .scope import covers, filter_key
-from .session import DEADLINE_S, Session, current_session, session
+from .sessions import DEADLINE_S, Session
 from .store import MemoryStore, ResultStore
 from .strand import Strand
 from .view import Evidence, view_of
@@ -58,6 +59,7 @@ __all__ = [
     "WriteIntent",
     "covers",
     "current_session",
+    "default_ledger",
     "filter_key",
     "header_of",
     "judge_write",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import heapq
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Hashable
@@ -12,7 +13,7 @@ from typing import Any, Literal, Protocol, assert_never
 
 from unabridged.contract import InvalidInput
 
-from .header import RecordedRead
+from .header import RecordedRead, expired
 from .scope import FilterKey
 from .store import MemoryStore, ResultStore
 from .view import Evidence
@@ -121,6 +122,16 @@ class Journal:
             case _:
                 assert_never(event)
         return None
+
+    def catch_up(self, now: datetime) -> None:
+        """Writes down what happened meanwhile: records that the store dropped, and deadlines that passed."""
+        while self.dropped:
+            self.append(Dropped(self.dropped.popleft()))
+        while self.deadlines and self.deadlines[0][0] <= now:
+            _, read_id = heapq.heappop(self.deadlines)
+            read = self.evidence.find(read_id)
+            if read is not None and read.is_pending:
+                self.append(Settled(expired(read)))
 
     def forget(self) -> None:
         """Forgets everything; what is asked of the evidence from now on is refused."""

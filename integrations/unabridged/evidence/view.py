@@ -179,11 +179,12 @@ class Evidence(Sequence[RecordedRead]):
 
     def _again(self, known: RecordedRead, read: RecordedRead, declared: bool) -> RecordedRead:
         sources = tuple(dict.fromkeys((*known.derived_from, *read.derived_from)))
-        # The reader may have recorded a lookup before its tool's declaration could say what the key is.
-        keyed = read.intent == "lookup" and read.key is not None and known.key is None
+        # A tool's declaration may say more than its reader knew (a key, a sample), but makes no read whole on its own.
+        lookup = read.intent == "lookup" and read.key is not None
+        base = read if declared and (lookup or read.status != "complete" or known.status == "complete") else known
         new = replace(
-            read if keyed else known, resource=read.resource if declared else known.resource, derived_from=sources,
-            shown=known.shown, counted=known.counted, call_id=known.call_id or read.call_id,
+            base, resource=read.resource if declared else known.resource, derived_from=sources, shown=known.shown,
+            counted=known.counted, call_id=known.call_id or read.call_id,
         )  # fmt: skip
         if new == known:
             return known

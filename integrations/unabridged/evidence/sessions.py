@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import heapq
 import logging
-import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar, Token
 from dataclasses import replace
@@ -17,9 +16,9 @@ from unabridged import _ambient, _trail
 from unabridged.contract import Intent, InvalidInput, ReadResult, RepeatRead, UnresolvedHandle, new_handle, resume_of
 
 from .guard import judge_write
-from .header import Asked, RecordedRead, deadline_at, expired, failed, header_of
+from .header import Asked, RecordedRead, deadline_at, failed, header_of
 from .intent import OnFail, Verdict, WriteIntent
-from .ledger import Dropped, Journal, Kind, Ledger, MemoryLedger, Recorded, SessionKey, Settled, Shown, Withdrawn
+from .ledger import Journal, Ledger, Recorded, SessionKey, Settled, Shown, Withdrawn
 from .pending import MAX_REPEATS, Pending, Route, SourceRoute, StoredRest
 from .store import ResultStore
 from .view import Evidence
@@ -31,21 +30,13 @@ _log = logging.getLogger("unabridged.evidence")
 DEADLINE_S: Final = 120.0
 """How long a read may be in flight, unless it says otherwise."""
 AskedFor = Asked | tuple[str, Mapping[str, Any]] | tuple[str, Mapping[str, Any], Intent]
-_default_lock = threading.Lock()
-_default: list[MemoryLedger] = []
 _entered: Final[ContextVar[tuple[Token[_ambient.Recorder | None], ...]]] = ContextVar("unabridged_entered", default=())
 """The tokens of the `with` blocks around the running code, the innermost last."""
 
 
-def _utc_now() -> datetime:
+def utc_now() -> datetime:
+    """Returns the present moment."""
     return datetime.now(UTC)
-
-
-def _process_wide() -> MemoryLedger:
-    with _default_lock:
-        if not _default:
-            _default.append(MemoryLedger())
-        return _default[0]
 
 
 class Session:
@@ -62,14 +53,14 @@ class Session:
         self,
         key: SessionKey,
         *,
-        ledger: Ledger | None = None,
+        ledger: Ledger,
         store: ResultStore | None = None,
         audit: object | None = None,
-        now: Callable[[], datetime] = _utc_now,
+        now: Callable[[], datetime] = utc_now,
     ) -> None:
         self.key = key
-        self.ledger: Ledger = _process_wide() if ledger is None else ledger
-        self.store: ResultStore = self.ledger.store if store is None else store
+        self.ledger = ledger
+        self.store: ResultStore = ledger.store if store is None else store
         self.audit = audit
         self.closed = False
         self._now = now
@@ -125,13 +116,7 @@ class Session:
         with journal.lock:
             if not self.ledger.expire(journal, now=now):
                 journal.last_used = max(journal.last_used, now)
-            while journal.dropped:
-                journal.append(Dropped(journal.dropped.popleft()))
-            while journal.deadlines and journal.deadlines[0][0] <= now:
-                _, read_id = heapq.heappop(journal.deadlines)
-                read = journal.evidence.find(read_id)
-                if read is not None and read.is_pending:
-                    journal.append(Settled(expired(read)))
+            journal.catch_up(now)
             yield journal, now
 
     def record(
@@ -347,6 +332,13 @@ class Session:
         with self._journal.lock:
             self._journal.calls.add(call_id)
 
+    def first_time(self, mark: Hashable) -> bool:
+        """Tells whether something is noted for the first time in this session, such as a warning past its expiry."""
+        with self._journal.lock:
+            known = mark in self._journal.noted
+            self._journal.noted.add(mark)
+            return not known
+
     def import_history(self, entries: Iterable[Asked]) -> int:
         """Records tool results of the history that are not known here; returns how many.
 
@@ -413,44 +405,3 @@ class Session:
         self.store.erase(self.key.digest)
         self.ledger.erase(self.key)
         self._journal.forget()
-
-
-def session(
-    id: str,
-    *,
-    principal: str | None = None,
-    namespace: str | None = None,
-    ledger: Ledger | None = None,
-    audit: object | None = None,
-    kind: Kind = "session",
-    store: ResultStore | None = None,
-    now: Callable[[], datetime] = _utc_now,
-) -> Session:
-    """Returns the session of a key; use it in a `with` block, or `open()` it.
-
-    Args:
-        id: the name of the conversation or the case.
-        principal: on whose behalf is read; required with a shared ledger.
-        namespace: keeps applications apart that share a ledger.
-        ledger: where the headers are kept; the memory of this process when not given.
-        audit: where decisions are written down.
-        kind: tells an explicit session from a thread or a run of the same name.
-        store: where the records are kept; the ledger's own store when not given.
-        now: the clock.
-
-    Raises:
-        InvalidInput: a name is empty, or the ledger is shared and no principal is named.
-    """
-    for name, value in (("id", id), ("principal", principal), ("namespace", namespace)):
-        if (value is not None or name == "id") and (not isinstance(value, str) or not value):
-            raise InvalidInput(field=name, rule="must be a non-empty text")
-    if principal is None and ledger is not None and ledger.shared:
-        raise InvalidInput(field="principal", rule="is required with a shared ledger")
-    key = SessionKey(id, principal, namespace, kind)
-    return Session(key, ledger=ledger, store=store, audit=audit, now=now)
-
-
-def current_session() -> Session | None:
-    """Returns the session in scope, or nothing."""
-    found = _ambient.current()
-    return found if isinstance(found, Session) else None
