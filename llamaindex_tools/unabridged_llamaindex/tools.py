@@ -20,7 +20,7 @@ from typing import Any, Final, cast
 from llama_index.core.base.llms.types import TextBlock
 from llama_index.core.tools import AsyncBaseTool, BaseTool, FunctionTool, ToolOutput
 from unabridged.contract import InvalidInput
-from unabridged.gate import Entered, Gate, ReadSpec, Reply, Spec, bear, gate_of, invalid_request
+from unabridged.gate import Entered, Gate, ReadSpec, Reply, Spec, bear, gate_of, invalid_request, may_return_results
 from unabridged.gate.around import inside
 from unabridged.gate.boundary import arun_body, run_body
 from unabridged.gate.refusing import guard_failed
@@ -63,6 +63,8 @@ class Door:
     parameters: Parameters
     body: Body
     async_body: Callable[[Sent, float | None], Awaitable[Any]]
+    may_return_results: bool = False
+    """Whether the tool's own code may return a `ReadResult`."""
 
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Reply, Sent]:
         """Judges a call and runs it."""
@@ -190,12 +192,19 @@ def protected(tool: BaseTool, spec: Spec) -> BaseTool:
     guarded.__class__ = _class_for(type(tool))
     parameters = Parameters.of(guarded, wraps=tool)
     bodies = _function_bodies(tool, parameters) if _is_plain(tool) else _tool_bodies(tool, parameters)
-    door = Door(Gate(name, spec), parameters, *bodies)
+    real = tool.real_fn if isinstance(tool, FunctionTool) else None
+    door = Door(Gate(name, spec), parameters, *bodies, may_return_results=may_return_results(real))
     guarded._door = door  # type: ignore[attr-defined]
     if isinstance(guarded, FunctionTool):
         _seal(guarded, door)
     bear(guarded, door.gate)
     return guarded
+
+
+def may_return(tool: Any) -> bool:
+    """Tells whether the code behind a protected tool may return a `ReadResult`."""
+    door = getattr(tool, "_door", None)
+    return isinstance(door, Door) and door.may_return_results
 
 
 def _is_plain(tool: BaseTool) -> bool:

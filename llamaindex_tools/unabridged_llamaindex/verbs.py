@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, cast
 
 from llama_index.core.tools import BaseTool, FunctionTool
-from unabridged.contract import NotYetSupported
+from unabridged.contract import NotYetSupported, ReadResult
 from unabridged.evidence import current_session
 from unabridged.gate import (
     CONTINUE_READ,
@@ -27,7 +27,7 @@ from unabridged.gate import (
 )
 from unabridged.gate.boundary import arun_step, run_step
 
-from .tools import PAUSES, protected
+from .tools import PAUSES, may_return, protected
 
 Function = Callable[..., Any]
 Decorator = Callable[[Function], FunctionTool]
@@ -60,13 +60,15 @@ def protect(
     names = [t.metadata.get_name() for t in given]
     known = {n: g.spec for n, t in zip(names, given, strict=True) if (g := gate_of(t)) is not None}
     told = plan(names, reads=reads, writes=writes, neutral=neutral, independent=independent, known=known)
-    specs = {name: told.of(name) for name in names}
-    warn_of_hopeless_writes(specs, {n: _body(t) for n, t in zip(names, given, strict=True)})
-    return [t if n in known else protected(t, specs[n]) for n, t in zip(names, given, strict=True)]
+    guarded = [t if n in known else protected(t, told.of(n)) for n, t in zip(names, given, strict=True)]
+    returning = {n: _returns_results if may_return(t) else None for n, t in zip(names, guarded, strict=True)}
+    warn_of_hopeless_writes({name: told.of(name) for name in names}, returning)
+    return guarded
 
 
-def _body(tool: BaseTool) -> Function | None:
-    return tool.real_fn if isinstance(tool, FunctionTool) else None
+def _returns_results() -> ReadResult:
+    """Stands for the code of a tool that may return results: that of a protected tool cannot be looked at."""
+    raise NotImplementedError
 
 
 def read_tool(
