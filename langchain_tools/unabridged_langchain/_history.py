@@ -14,6 +14,7 @@ from unabridged.gate.history import PastCall, import_results, import_unknown_pas
 
 _MARKS_KEPT: Final = 256
 _NO_SUCH_TOOL: Final = " is not a valid tool, try one of ["
+_STRUCTURED: Final = "Returning structured response: "
 _marks: Final[WeakKeyDictionary[Session, OrderedDict[Any, None]]] = WeakKeyDictionary()
 """For each session the last messages that were looked at, over all the lists that it has met."""
 
@@ -49,7 +50,7 @@ def look_back(
     results = [m for m in fresh if isinstance(m, ToolMessage) and not session.knows_call(m.tool_call_id)]
     if results:
         calls = {c["id"]: c for m in messages if isinstance(m, AIMessage) for c in m.tool_calls}
-        past = [_past(m, calls) for m in reversed(results) if not _of_no_tool(m)]
+        past = [_past(m, calls) for m in reversed(results) if not is_of_no_tool(m)]
         import_results(session, past, spec_of=spec_of, resources=resources)
     if first_look and not session.reads and any(_is_summary(m) for m in fresh):
         import_unknown_past(session, resources)
@@ -77,10 +78,13 @@ def _past(message: ToolMessage, calls: dict[str | None, Any]) -> PastCall:
     return PastCall(name, call["args"] if call else {}, message.tool_call_id)
 
 
-def _of_no_tool(message: ToolMessage) -> bool:
-    """LangGraph's own answer to a name that no tool has: no tool ran."""
+def is_of_no_tool(message: ToolMessage) -> bool:
+    """Tells whether a message is the framework's own: to a name that no tool has, or to a structured answer."""
     text = message.content
-    return message.status == "error" and isinstance(text, str) and text.startswith("Error: ") and _NO_SUCH_TOOL in text
+    if not isinstance(text, str):
+        return False
+    no_tool = message.status == "error" and text.startswith("Error: ") and _NO_SUCH_TOOL in text
+    return no_tool or text.startswith(_STRUCTURED)
 
 
 def _is_summary(message: BaseMessage) -> bool:

@@ -40,6 +40,7 @@ class Frame:
         has: the names of the agent's tools, where a middleware knows them.
         seen: the call whose turn a middleware looked at, and what it saw beside it.
         max_bytes: the budget of what the model sees of a read, where a middleware sets one.
+        judged: the call of a tool without a guard that a middleware judged, with its name and arguments.
     """
 
     enclosing: frozenset[str] = frozenset()
@@ -47,6 +48,11 @@ class Frame:
     has: frozenset[str] | None = None
     seen: tuple[str, tuple[Asked, ...]] | None = None
     max_bytes: int | None = None
+    judged: tuple[str | None, str, Mapping[str, Any]] | None = None
+
+    def is_judged(self, call_id: str | None, name: str, args: Mapping[str, Any]) -> bool:
+        """Tells whether a middleware judged just this call, with these arguments."""
+        return self.judged is not None and self.judged == (call_id, name, args)
 
 
 OUTSIDE: Final = Frame()
@@ -76,6 +82,10 @@ class Guardian(BaseCallbackHandler):
 
     def own_session(self) -> Session:
         """Returns the session of the handler itself, opened on first use."""
+        raise NotImplementedError
+
+    def spec_of(self, name: str) -> Spec:
+        """Returns how its author declared a tool that carries no guard."""
         raise NotImplementedError
 
     def turn_around(self, name: str, args: Mapping[str, Any], call_id: str | None) -> tuple[Asked, ...] | None:
@@ -187,11 +197,19 @@ def siblings(
 
 
 @contextmanager
-def inside(call_id: str | None, turn: Turn | None) -> Iterator[None]:
-    """Hands down to what runs in the block that it runs inside a call, and what was asked for beside that."""
+def inside(
+    call_id: str | None, turn: Turn | None, *, judged: tuple[str | None, str, Mapping[str, Any]] | None = None
+) -> Iterator[None]:
+    """Hands down to what runs in the block that it runs inside a call, and what was asked for beside that.
+
+    Args:
+        call_id: the id of the call.
+        turn: its turn.
+        judged: the call itself, where it is judged already and its tool has yet to start.
+    """
     outer = frame()
     enclosing = outer.enclosing if call_id is None else outer.enclosing | {call_id}
-    with framed(replace(outer, enclosing=enclosing, seen=None)):
+    with framed(replace(outer, enclosing=enclosing, seen=None, judged=judged)):
         if turn is None:
             yield
         else:

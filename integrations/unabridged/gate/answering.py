@@ -40,6 +40,7 @@ _NOTHING_STATED: Final[dict[str, str]] = {
     "en": "The answer could not be read, so nothing is stated here.",
     "de": "Die Antwort war nicht lesbar; hier wird nichts festgestellt.",
 }
+_CUT_REASONS: Final = frozenset({"length", "max_tokens", "max_output_tokens", "model_length", "max_tokens_exceeded"})
 _CUT: Final[dict[str, str]] = {
     "en": "This answer was cut at the length limit.",
     "de": "Diese Antwort wurde an der Längengrenze abgeschnitten.",
@@ -86,6 +87,12 @@ def stated(output: str, *, truncated: bool = False) -> tuple[str, list[Any]]:
         return output, []
     claims = document.get("claims") or []
     return document["text"], claims if isinstance(claims, list) else [claims]
+
+
+def was_cut(metadata: Mapping[str, Any]) -> bool:
+    """Tells whether a provider's metadata of a response says that it stopped at a length limit."""
+    told = (metadata.get(n) for n in ("finish_reason", "stop_reason", "done_reason", "finishReason", "stopReason"))
+    return any(isinstance(t, str) and t.lower() in _CUT_REASONS for t in told)
 
 
 def _refuse_constant(name: str) -> Any:

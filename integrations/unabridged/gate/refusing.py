@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from unabridged.contract import is_token, printable_name
+from unabridged.contract import UnabridgedError, is_token, printable_name
 
 from .presenting import Reply, dumps
 
@@ -122,3 +122,20 @@ def tool_failed(tool: str) -> Reply:
 
 def _artifact(codes: Iterable[str]) -> dict[str, Any]:
     return {"unabridged": {"error": "refused", "codes": list(codes)}}
+
+
+class CallRefused(UnabridgedError):
+    """A call was refused where nothing but an error can stop it. Its text is the refusal that a model would read.
+
+    Args of the constructor:
+        reply: the refusal.
+    """
+
+    def __init__(self, reply: Reply | None = None, *, message: str = "", codes: Sequence[str] = ()) -> None:
+        if reply is not None:
+            told = (reply.artifact or {}).get("unabridged", {})
+            message, codes = reply.content, told.get("codes", ())
+        super().__init__(message=message, codes=tuple(codes))
+
+    def _message(self, **fields: Any) -> str:
+        return str(fields["message"])

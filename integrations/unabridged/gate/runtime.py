@@ -42,6 +42,8 @@ class Turn:
 
 
 ALONE = Turn()
+_ANY_TARGET = "\0"
+"""Stands for a target that is not known yet: no record has this id."""
 
 
 @dataclass(slots=True)
@@ -104,6 +106,17 @@ class Gate:
         """Returns the refusal of arguments that break the tool's schema: fields and rules, never values."""
         self._note(session, call_id)
         return invalid_request(self.name, problems)
+
+    def is_covered(self, session: Session | None) -> bool:
+        """Tells whether a call could be allowed now, whatever its targets; a tool that is not judged is covered."""
+        spec = self.spec
+        if isinstance(spec, WriteSpec) and spec.independent is None:
+            intent = spec.intent(self.name, None if spec.targets is None else [_ANY_TARGET])
+        elif isinstance(spec, UndeclaredSpec):
+            intent = spec.intent(self.name)
+        else:
+            return True
+        return session is not None and set(session.judge_write(intent).codes) <= {"TARGET_NOT_IN_EVIDENCE"}
 
     def refuse_unseen(self) -> Reply:
         """Returns the refusal of a call whose turn cannot be seen: what was asked for beside it is not known."""

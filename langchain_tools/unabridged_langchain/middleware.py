@@ -1,0 +1,425 @@
+"""`CoverageMiddleware`: the guard of an agent made by `create_agent`, for all of its tools and for its answer.
+
+It hooks into the calls of tools only, since a hook around the model or a node of its own costs time in every step. What
+needs such a hook (caveats: one node a run; strict answers and hidden writes: one around the model) comes with the class
+that `CoverageMiddleware(...)` picks by its arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Final, Literal, Self, get_args
+from uuid import uuid4
+
+from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
+from langchain.agents.middleware.types import PrivateStateAttr
+from langchain.tools.tool_node import ToolCallRequest
+from langchain_core.messages import BaseMessage, ToolMessage
+from langchain_core.tools import BaseTool
+from langgraph.types import Command
+from unabridged import _ambient
+from unabridged.contract import InvalidInput, NotYetSupported
+from unabridged.evidence import Ledger, Session
+from unabridged.gate.answering import MAX_CORRECTIONS, replacement_of
+from unabridged.gate.around import siblings_around
+from unabridged.gate.declare import UNDECLARED, Spec, UndeclaredSpec
+from unabridged.gate.presenting import MAX_BYTES, Reply
+from unabridged.gate.runtime import Entered, Gate, Turn
+
+from ._answers import caveated, correction_for, final_text, is_final, judged_message
+from ._body import is_judged
+from ._config import interrupts, running, thread_of
+from ._followups import continue_read_tool, count_read_tool
+from ._guarded import carried_by
+from ._history import is_of_no_tool, look_back
+from ._place import Frame, frame, framed, guardian_in, inside, kept_session, siblings, spec_here
+from ._place import session_here as found_session
+
+OnAnswer = Literal["caveat", "strict", "off"]
+_LEAST_BYTES: Final = 1_024
+_BODY_DECIDES: Final = frozenset({"TARGET_NOT_IN_EVIDENCE"})
+"""What is judged on arguments as the model sent them may fall when the tool has read them."""
+Answer = ToolMessage | Command[Any]
+
+
+class RunKey(str):
+    """A key that LangGraph draws for each run: a channel starts as an empty value of its type, and this one has a text.
+
+    Input cannot set it: the channel is private, and its reducer keeps the first value.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, value: str = "") -> Self:
+        return super().__new__(cls, value or f"run-{uuid4().hex}")
+
+
+def _first(mine: str, other: str) -> str:
+    return mine or other
+
+
+class CoverageState(AgentState[Any]):
+    """The state of a guarded agent: a key of the run, which is neither input nor output."""
+
+    unabridged_run: Annotated[RunKey, PrivateStateAttr, _first]
+
+
+@dataclass(frozen=True, slots=True)
+class _Agent:
+    """The tools of an agent, as the guard knows them."""
+
+    specs: dict[str, Spec]
+    has: frozenset[str]
+
+    @classmethod
+    def of(cls, tools: Sequence[BaseTool]) -> Self:
+        gates = {tool.name: carried_by(tool) for tool in tools}
+        specs: dict[str, Spec] = {n: UNDECLARED if g is None else g.spec for n, g in gates.items()}
+        return cls(specs, frozenset(specs))
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a call happens, as the middleware sees it."""
+
+    session: Session | None
+    turn: Turn
+    frame: Frame
+
+
+class CoverageMiddleware(AgentMiddleware[CoverageState, Any, Any]):
+    """Judges every call of a tool by what was read before, and puts the caveats before the answer.
+
+    List it last: it is innermost then, and sees the tool and the arguments that other middleware or a person made of a
+    call. Tools that carry their guard are judged again in their body; for tools that carry none it is their guard.
+    """
+
+    state_schema = CoverageState
+
+    def __new__(cls, *, on_answer: str = "caveat", hide_until_covered: bool = False, **_: Any) -> Self:
+        """Picks the hooks that the arguments need."""
+        parts = (_GivesCaveats,) if on_answer != "off" else ()
+        if on_answer == "strict" or hide_until_covered:
+            parts = (*parts, _WrapsModel)
+        made: Self = super().__new__(_variant(cls, parts))
+        return made
+
+    def __init__(
+        self,
+        *,
+        on_answer: OnAnswer = "caveat",
+        approve: Any = None,
+        principal: str | None = None,
+        ledger: Ledger | None = None,
+        audit: Any = None,
+        hide_until_covered: bool = False,
+        max_bytes: int = MAX_BYTES,
+    ) -> None:
+        """Takes what holds for all runs of the agent.
+
+        Args:
+            on_answer: `caveat` puts the caveats before the final text; `strict` sends unsupported claims, and sentences
+                of absence, totality or number over incomplete reads, back to the model twice at most, and replaces the
+                answer then; `off` leaves answers alone.
+            approve: not yet supported.
+            principal: on whose behalf the agent reads; required with a shared ledger.
+            ledger: where the headers of reads are kept; the memory of this process when not given.
+            audit: not yet supported.
+            hide_until_covered: whether the model sees a writing tool only once its evidence is complete.
+            max_bytes: the budget of what the model sees of one read.
+
+        Raises:
+            InvalidInput: an argument breaks its rule.
+            NotYetSupported: `approve` or `audit` is given.
+        """
+        super().__init__()
+        for name, value in (("approve", approve), ("audit", audit)):
+            if value is not None:
+                raise NotYetSupported(feature=name)
+        if on_answer not in get_args(OnAnswer):
+            raise InvalidInput(field="on_answer", rule=f"must be one of {', '.join(get_args(OnAnswer))}")
+        if principal is None and ledger is not None and ledger.shared:
+            raise InvalidInput(field="principal", rule="is required with a shared ledger")
+        if isinstance(max_bytes, bool) or not isinstance(max_bytes, int) or max_bytes < _LEAST_BYTES:
+            raise InvalidInput(field="max_bytes", rule=f"must be a number of bytes of at least {_LEAST_BYTES}")
+        self.tools = [continue_read_tool, count_read_tool]
+        self._principal, self._ledger, self._max_bytes = principal, ledger, max_bytes
+        self._strict, self._hides = on_answer == "strict", bool(hide_until_covered)
+        self._agents: dict[tuple[int, ...], _Agent] = {}
+
+    @property
+    def name(self) -> str:
+        """The name of the middleware in the graph."""
+        return "CoverageMiddleware"
+
+    def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Answer]) -> Answer:
+        """Judges a call before it runs; a refusal is an error message."""
+        place = self._place(request)
+        with _in_scope(place):
+            refused, entered, gate = self._enter(request, place)
+            if refused is not None:
+                return refused
+            if entered is None:
+                return handler(request)
+            try:
+                with inside(request.tool_call["id"], place.turn, judged=_judged(request)):
+                    value = handler(request)
+            except BaseException as error:
+                _leave_by(gate, entered, error)
+                raise
+            return _left(gate, entered, request, value)
+
+    async def awrap_tool_call(
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Answer]]
+    ) -> Answer:
+        """As `wrap_tool_call`, without blocking."""
+        place = self._place(request)
+        with _in_scope(place):
+            refused, entered, gate = self._enter(request, place)
+            if refused is not None:
+                return refused
+            if entered is None:
+                return await handler(request)
+            try:
+                with inside(request.tool_call["id"], place.turn, judged=_judged(request)):
+                    value = await handler(request)
+            except BaseException as error:
+                _leave_by(gate, entered, error)
+                raise
+            return _left(gate, entered, request, value)
+
+    def _enter(self, request: ToolCallRequest, place: _Place) -> tuple[ToolMessage | None, Entered | None, Gate]:
+        """Returns the refusal, or leave for a tool that has no guard of its own. One that has enters by itself."""
+        call, carried = request.tool_call, carried_by(request.tool)
+        name = call["name"] if request.tool is None else request.tool.name
+        gate = Gate(name, _spec_of_bare(name), self._max_bytes) if carried is None else carried
+        if carried is not None and not is_judged(carried.spec):
+            return None, None, gate
+        entered = gate.enter(call["args"], session=place.session, turn=place.turn, call_id=call["id"])
+        if isinstance(entered, Reply):
+            if carried is not None and _body_decides(entered):
+                return None, None, gate
+            return _message(entered, call), None, gate
+        return None, None if carried is not None else entered, gate
+
+    def _place(self, request: ToolCallRequest) -> _Place:
+        outer, call = frame(), request.tool_call
+        found = self._session(request.state)
+        agent = self._agent(request)
+        messages = _messages(request.state)
+        beside = siblings(messages, call_id=call["id"], enclosing=outer.enclosing) if messages else None
+        specs = agent.specs if not outer.specs else {**outer.specs, **agent.specs}
+        seen = None if beside is None or call["id"] is None else (call["id"], beside)
+        inner = replace(outer, specs=specs, has=agent.has, seen=seen, max_bytes=self._max_bytes)
+        with framed(inner):
+            if messages and found is not None:
+                resources = tuple(dict.fromkeys(s.resource for s in specs.values() if s.effect == "read"))
+                look_back(found, messages, spec_of=spec_here, resources=resources)
+        turn = Turn(siblings=(*siblings_around(), *(beside or ())), spec_of=_spec_in(specs), has=agent.has)
+        return _Place(found, turn, inner)
+
+    def _agent(self, request: ToolCallRequest) -> _Agent:
+        tools = request.runtime.tools or ()
+        key = tuple(map(id, tools))
+        found = self._agents.get(key)
+        if found is None:
+            if len(self._agents) > 100:
+                self._agents.clear()
+            found = self._agents[key] = _Agent.of(tools)
+        return found
+
+    def _session(self, state: Any) -> Session | None:
+        """Returns the session in scope, that of the thread, or that of the run."""
+        config = running()
+        thread = thread_of(config)
+        if self._principal is None and self._ledger is None:
+            if thread is not None or _ambient.current() is not None:
+                return found_session(config)
+        elif thread is not None and _ambient.current() is None:
+            return kept_session(thread, kind="thread", principal=self._principal, ledger=self._ledger)
+        run = state.get("unabridged_run") if isinstance(state, dict) else None
+        if _ambient.current() is None and isinstance(run, str):
+            guardian = guardian_in(config)
+            if guardian is None or guardian.explicit_session is None:
+                return kept_session(run, kind="run", principal=self._principal, ledger=self._ledger)
+        return found_session(config)
+
+
+class _GivesCaveats(AgentMiddleware[CoverageState, Any, Any]):
+    """Adds the node at the end of a run that puts the caveats before the answer."""
+
+    def after_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
+        """Puts the caveats before the text of the last message."""
+        found = self._session(state)  # type: ignore[attr-defined]
+        messages = _messages(state)
+        if found is None or not messages:
+            return None
+        if state.get("structured_response") is not None:
+            _note_structured(found, messages)
+        look_back(found, messages, spec_of=spec_here)
+        update = caveated(messages, found)
+        return None if update is None else {"messages": update}
+
+
+class _WrapsModel(AgentMiddleware[CoverageState, Any, Any]):
+    """Adds the hook around the model that hides writes without evidence and sends unsupported answers back."""
+
+    _strict: bool
+    _hides: bool
+
+    def wrap_model_call(self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Any]) -> Any:
+        """Calls the model, with the tools that it may see, until its answer is supported."""
+        found = self._session(request.state)  # type: ignore[attr-defined]
+        request = self._visible(request, found)
+        response = handler(request)
+        for asked in range(MAX_CORRECTIONS + 1):
+            again, response = self._mended(request, response, found, last=asked == MAX_CORRECTIONS)
+            if again is None:
+                break
+            response = handler(again)
+            request = again
+        return response
+
+    async def awrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[Any]]
+    ) -> Any:
+        """As `wrap_model_call`, without blocking."""
+        found = self._session(request.state)  # type: ignore[attr-defined]
+        request = self._visible(request, found)
+        response = await handler(request)
+        for asked in range(MAX_CORRECTIONS + 1):
+            again, response = self._mended(request, response, found, last=asked == MAX_CORRECTIONS)
+            if again is None:
+                break
+            response = await handler(again)
+            request = again
+        return response
+
+    def _visible(self, request: ModelRequest[Any], found: Session | None) -> ModelRequest[Any]:
+        if not self._hides:
+            return request
+        visible = [t for t in request.tools if (gate := carried_by(t)) is None or gate.is_covered(found)]
+        return request if len(visible) == len(request.tools) else request.override(tools=visible)
+
+    def _mended(
+        self, request: ModelRequest[Any], response: Any, found: Session | None, *, last: bool
+    ) -> tuple[ModelRequest[Any] | None, Any]:
+        """Returns the request that asks the model to mend its answer, or the response as it may be given."""
+        result, structured = _parts(response)
+        if not self._strict or found is None or not result or not is_final(result[0], structured):
+            return None, response
+        look_back(found, request.messages, spec_of=spec_here)
+        draft = result[0]
+        answer, wrong = judged_message(draft, structured, found)  # type: ignore[arg-type]
+        if wrong is None:
+            if answer.text == draft.text or structured is not None:
+                return None, response
+            return None, ModelResponse([final_text(draft, answer)])  # type: ignore[arg-type]
+        if last:
+            given = final_text(draft, replacement_of(answer, wrong))  # type: ignore[arg-type]
+            return None, ModelResponse([given.model_copy(update={"tool_calls": []})])
+        mended: Any = [*request.messages, *correction_for(result, wrong)]
+        return request.override(messages=mended), response
+
+
+_variants: Final[dict[tuple[type, ...], type]] = {}
+
+
+def _variant(cls: type[Any], parts: tuple[type, ...]) -> type[Any]:
+    parts = tuple(p for p in parts if not issubclass(cls, p))
+    if not parts:
+        return cls
+    found = _variants.get((cls, *parts))
+    if found is None:
+        found = _variants[cls, *parts] = type(cls.__name__, (cls, *parts), {"__module__": cls.__module__})
+    return found
+
+
+@contextmanager
+def _in_scope(place: _Place) -> Iterator[None]:
+    """Puts the session in scope for the call, and hands the frame down."""
+    if place.session is None or _ambient.current() is place.session:
+        with framed(place.frame):
+            yield
+        return
+    token = _ambient.ambient.set(place.session)
+    try:
+        with framed(place.frame):
+            yield
+    finally:
+        _ambient.ambient.reset(token)
+
+
+def _spec_in(specs: dict[str, Spec]) -> Callable[[str], Spec]:
+    return lambda name: specs[name] if name in specs else spec_here(name)
+
+
+def _spec_of_bare(name: str) -> Spec:
+    """Returns how a tool without a guard of its own is judged: as a guard among the handlers declares it, else not."""
+    guardian = guardian_in(running())
+    return UNDECLARED if guardian is None else guardian.spec_of(name)
+
+
+def _judged(request: ToolCallRequest) -> tuple[str | None, str, Any]:
+    call = request.tool_call
+    return call["id"], call["name"] if request.tool is None else request.tool.name, call["args"]
+
+
+def _body_decides(reply: Reply) -> bool:
+    told = (reply.artifact or {}).get("unabridged", {})
+    return told.get("error") == "invalid_request" or _BODY_DECIDES.issuperset(told.get("codes", ("",)))
+
+
+def _message(reply: Reply, call: Any) -> ToolMessage:
+    return ToolMessage(
+        reply.content, artifact=reply.artifact, name=call["name"], tool_call_id=call["id"], status="error"
+    )
+
+
+def _messages(state: Any) -> Sequence[BaseMessage]:
+    found = state if isinstance(state, list) else None
+    if found is None:
+        found = state.get("messages") if isinstance(state, dict) else getattr(state, "messages", None)
+    return found or ()
+
+
+def _left(gate: Gate, entered: Entered, request: ToolCallRequest, value: Answer) -> Answer:
+    """Records what a tool without a guard of its own gave back, and gives it on as it is."""
+    message = value if isinstance(value, ToolMessage) else None
+    if message is not None and request.tool is None and is_of_no_tool(message):
+        if entered.session is not None and message.tool_call_id:
+            entered.session.note_call(message.tool_call_id)
+        return value
+    if message is not None and message.status == "error" and not isinstance(gate.spec, UndeclaredSpec):
+        gate.fail(entered, ValueError())
+        return value
+    gate.leave(entered, value if message is None else message.content)
+    return value
+
+
+def _leave_by(gate: Gate, entered: Entered, error: BaseException) -> None:
+    if isinstance(error, interrupts()):
+        gate.withdraw(entered)
+    elif isinstance(error, Exception):
+        gate.fail(entered, error)
+    else:
+        gate.cancel(entered)
+
+
+def _parts(response: Any) -> tuple[list[BaseMessage], Any]:
+    """Returns the messages of a model's response and its structured answer, whatever form a middleware gave it."""
+    inner = getattr(response, "model_response", response)
+    if isinstance(inner, BaseMessage):
+        return [inner], None
+    return list(inner.result), inner.structured_response
+
+
+def _note_structured(found: Session, messages: Sequence[BaseMessage]) -> None:
+    """Notes the calls by which a structured answer was given: no tool ran for them."""
+    for message in reversed(messages):
+        for call in getattr(message, "tool_calls", None) or ():
+            found.note_call(call["id"])
+        if getattr(message, "tool_calls", None):
+            return
