@@ -49,6 +49,12 @@ def test_an_id_that_is_no_token_is_named_by_its_position() -> None:
     ]  # fmt: skip
 
 
+def test_a_position_stands_for_an_item_and_nothing_that_only_looks_like_one_does() -> None:
+    named = [ItemCut(item=v, field="body", why="abridged").item for v in ("#3", "#0", "#3x", "# 3", "#" + "9" * 13)]
+    assert named == ["#3", "<text>", "<text>", "<text>", "<text>"]
+    assert FetchRestOfItem(item="#3", field="body").to_wire()["item"] == "#3"
+
+
 @pytest.mark.parametrize("value", ["two words", "x" * 65, "", "\u00e9", "a\n", {"a": 1}, ["a"], b"x"])
 def test_a_value_that_is_no_token_is_named_as_text(value: object) -> None:
     assert safe_value(value) == "<text>"

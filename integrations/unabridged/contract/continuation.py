@@ -10,10 +10,10 @@ from typing import Annotated, Any, Final, Literal, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from .ids import safe_phrase, safe_token, safe_value
+from .ids import safe_item, safe_phrase, safe_token
 
 Handle = Annotated[str, Field(pattern=r"^h_[A-Za-z0-9_\-]{1,64}$")]
-SafeId = Annotated[str | int | float, BeforeValidator(safe_value)]
+SafeId = Annotated[str | int | float, BeforeValidator(safe_item)]
 Token = Annotated[str, BeforeValidator(safe_token)]
 Phrase = Annotated[str, BeforeValidator(safe_phrase)]
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 _TOKEN: Final = re.compile(r"[A-Za-z0-9_.:\-]{1,64}\Z")
 _PHRASE: Final = re.compile(r"[A-Za-z0-9_.:,;/()<>=+\- ]{1,120}\Z")
+_POSITION: Final = re.compile(r"#[1-9][0-9]{0,11}\Z")
 TEXT: Final = "<text>"
 
 
@@ -62,6 +63,11 @@ def safe_value(value: object) -> bool | int | float | str | None:
 def safe_token(value: object) -> str | None:
     """Returns a token, or a number as one; `"<text>"` for any other value but null."""
     return None if value is None else str(safe_value(value))
+
+
+def safe_item(value: object) -> bool | int | float | str | None:
+    """As `safe_value`, for the id of an item: the position of an item whose id is no token stands as it is."""
+    return value if isinstance(value, str) and _POSITION.match(value) else safe_value(value)
 
 
 def safe_id(value: object, position: int) -> str | int | float:
