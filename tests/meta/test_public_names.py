@@ -88,7 +88,7 @@ def error_classes() -> list[type[UnabridgedError]]:
     return sorted(set(found), key=lambda k: k.__name__)
 
 
-SAMPLES: dict[str, Any] = {"codes": ("RATE_LIMITED",), "sent": 3}
+SAMPLES: dict[str, Any] = {"reply": None, "codes": ("RATE_LIMITED",), "sent": 3}
 
 
 @pytest.mark.parametrize("kind", error_classes(), ids=lambda k: k.__name__)
