@@ -126,7 +126,7 @@ def test_closing_gives_back_the_session_that_was_opened_before() -> None:
     assert current_session() is None
 
 
-def test_a_raw_thread_that_copied_no_context_finds_no_session(case: Session) -> None:
+def test_a_raw_thread_that_copied_no_context_finds_no_session() -> None:
     found: list[Session | None] = []
     with_open = session("opened", ledger=MemoryLedger()).open()
     thread = threading.Thread(target=lambda: found.append(current_session()))
@@ -397,7 +397,7 @@ def test_a_way_on_under_a_declared_name_joins_the_chain(case: Session) -> None:
     assert codes(case, WriteIntent("purge", relies_on=["orders_v2"])) == ["EVIDENCE_MISSING"]
 
 
-def test_a_guard_that_fails_refuses(clock: Clock) -> None:
+def test_a_guard_that_fails_refuses() -> None:
     class Broken(Clock):
         def __call__(self) -> datetime:
             if self.moment > AT:

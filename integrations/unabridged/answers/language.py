@@ -34,11 +34,12 @@ _UMLAUT: Final = re.compile(r"[äöüß]", re.IGNORECASE)
 _SWEEPING: Final = re.compile(
     r"""\b(?:
         no|none|nothing|nobody|never|neither|nowhere|zero|without|all|every|everything|everyone|each|entire|entirely
-      | complete|completely|only|total|altogether|empty|exhaustive|whole|both|any|cannot\ find|could\ not\ find
+      | complete|completely|only|total|altogether|empty|exhaustive|whole|both|any
       | (?:do|does|did|is|are|was|were|ca|could|has|have)n['\u2019]t
-      | not\ (?:a|any|one|found|exist|there|present|left)
+      | (?:do|does|did|can|could)\ not|cannot|not\ (?:a|any|one|found|exist|there|present|left)
       | kein(?:e|en|em|er|es)?|nichts|niemand|nie|niemals|nirgends|weder|null|alle[nmrs]?|alles|sämtliche\w*|jede[nmrs]?
-      | nur|ausschließlich|insgesamt|leer|vollständig\w*|gesamt\w*|beide[nrs]?|nicht\ (?:vorhanden|gefunden|mehr|da)
+      | nur|ausschließlich|insgesamt|leer|vollständig\w*|gesamt\w*|beide[nrs]?|nicht\ (?:vorhanden|gefunden|mehr|da|vor)
+      | (?:existier\w+|gibt\ es|finde\w*|fand\w*)\ nicht
       | two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|hundred|thousand|twice
       | zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf|zwölf|dutzend|hundert|tausend|zweimal
     )\b
