@@ -1,0 +1,1 @@
+"""What the toolkit costs, measured against controls in one run. See `README.md` for the method."""
