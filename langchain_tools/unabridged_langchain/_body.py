@@ -168,7 +168,7 @@ class Body:
         """Returns the arguments that the code gets, by name, without the injected ones."""
         final = {name: value for name, value in kwargs.items() if name not in self.injected}
         if args:
-            named = tuple(sent.args) if sent is not None and len(sent.args) == len(args) else self.order
+            named = tuple(sent.args) if sent is not None and len(sent.args) == len(args) == 1 else self.order
             final.update(zip(named, args, strict=False))
         return final
 

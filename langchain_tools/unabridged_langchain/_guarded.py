@@ -22,11 +22,12 @@ from langchain_core.tools.base import (
     _is_injected_arg_type,
     get_all_basemodel_annotations,
 )
+from langchain_core.utils.pydantic import get_fields
 from pydantic import BaseModel, Field, PrivateAttr, ValidationError, create_model
 from pydantic.v1 import ValidationError as ValidationErrorV1
 from unabridged.contract import InvalidInput
 from unabridged.gate.arguments import Problem, json_schema_problems, problems_of, undeclared
-from unabridged.gate.declare import MAX_DEADLINE_S, ReadSpec
+from unabridged.gate.declare import MAX_DEADLINE_S, ReadSpec, Spec
 from unabridged.gate.runtime import Gate
 from unabridged.gate.turn import bear, gate_of
 
@@ -47,6 +48,7 @@ class Carried:
         self.declared = declared
         self.any_name = any_name
         self.own_entry = any(getattr(type(tool), n) is not getattr(_plain_class(tool), n) for n in _ENTRIES)
+        self.single = isinstance(tool, Tool) and tool.args_schema is None
         self.by_func = type(tool)._run in (StructuredTool._run, Tool._run) and not self.own_entry
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Carried:
@@ -121,7 +123,10 @@ class GuardedTool:
     @contextmanager
     def _sending(self: Any, tool_input: Any, call_id: str | None) -> Iterator[None]:
         body: Body = self._carried.body
-        if isinstance(tool_input, Mapping):
+        if self._carried.single:
+            values = list(tool_input.values()) if isinstance(tool_input, Mapping) else [tool_input]
+            args = dict(zip(body.order, values, strict=False))
+        elif isinstance(tool_input, Mapping):
             args = {n: v for n, v in tool_input.items() if n not in body.injected}
         else:
             args = {next(iter(self._carried.declared), "tool_input"): tool_input}
@@ -153,7 +158,7 @@ class GuardedTool:
         injected = carried.body.injected
         if isinstance(self.args_schema, dict):
             return json_schema_problems(self.args_schema, tool_input, given=injected)
-        if carried.any_name or tool_input.keys() <= carried.declared.keys():
+        if carried.any_name or carried.single or tool_input.keys() <= carried.declared.keys():
             return []
         return undeclared([n for n in tool_input if n not in injected], declared=carried.declared)
 
@@ -275,24 +280,18 @@ def wrap(tool: BaseTool, gate: Gate) -> BaseTool:
     Args:
         tool: the tool.
         gate: the gate, with the tool's name.
+
+    Raises:
+        InvalidInput: the declaration names an argument that the tool does not have.
     """
-    spec, schema = gate.spec, tool.args_schema
-    code = getattr(tool, "func", None) or getattr(tool, "coroutine", None)
-    taken = parameters_of(code) if code is not None else parameters_of(tool._run)
+    spec = gate.spec
+    schema = with_deadline(tool) if isinstance(spec, ReadSpec) and spec.deadline else tool.args_schema
     any_name = _takes_any_name(tool)
-    takes_deadline = DEADLINE in taken or any_name
-    if isinstance(spec, ReadSpec) and spec.deadline:
-        schema = with_deadline(tool)
-    body = Body(
-        gate,
-        injected=_injected(tool),
-        with_artifact=tool.response_format == "content_and_artifact",
-        handles_errors=bool(tool.handle_tool_error),
-        takes_deadline=takes_deadline,
-        order=tuple(n for n in taken if n not in FILTERED_ARGS),
-    )
+    declared = _declared(tool, schema)
+    if not any_name:
+        _check_names(spec, declared)
+    body = _body_of(tool, gate, any_name=any_name)
     copy = tool.model_copy(update={"args_schema": schema})
-    declared = {} if isinstance(schema, dict) else _declared(tool, schema)
     carried = Carried(gate, tool, body, declared=declared, any_name=any_name)
     for name, make in (("func", guarded_func), ("coroutine", guarded_coroutine)):
         inner = copy.__dict__.get(name)
@@ -303,6 +302,28 @@ def wrap(tool: BaseTool, gate: Gate) -> BaseTool:
     object.__setattr__(copy, "__class__", _class_for(type(tool)))
     bear(carried, gate)
     return copy
+
+
+def _body_of(tool: BaseTool, gate: Gate, *, any_name: bool) -> Body:
+    code = getattr(tool, "func", None) or getattr(tool, "coroutine", None)
+    taken = parameters_of(tool._run if code is None else code)
+    single = isinstance(tool, Tool) and tool.args_schema is None
+    return Body(
+        gate,
+        injected=_injected(tool),
+        with_artifact=tool.response_format == "content_and_artifact",
+        handles_errors=bool(tool.handle_tool_error),
+        takes_deadline=DEADLINE in taken or any_name,
+        order=("tool_input",) if single else tuple(n for n in taken if n not in FILTERED_ARGS),
+    )
+
+
+def _check_names(spec: Spec, declared: Mapping[str, None]) -> None:
+    """Refuses a declaration that names an argument which the tool does not have: it would be judged without it."""
+    for field in ("targets", "key"):
+        name = getattr(spec, field, None)
+        if name is not None and name not in declared:
+            raise InvalidInput(field=field, rule="must be an argument of the tool")
 
 
 def carried_by(tool: Any) -> Gate | None:
@@ -330,9 +351,13 @@ def _injected(tool: BaseTool) -> frozenset[str]:
 
 def _declared(tool: BaseTool, schema: Any) -> dict[str, None]:
     """Returns the names that a call may use, in order: fields and their aliases."""
+    if isinstance(schema, dict):
+        return dict.fromkeys(schema.get("properties") or {})
+    if isinstance(tool, Tool) and schema is None:
+        return {"tool_input": None}
     model = tool.get_input_schema() if schema is None else schema
     names: dict[str, None] = {}
-    for name, info in (getattr(model, "model_fields", None) or getattr(model, "__fields__", {})).items():
+    for name, info in get_fields(model).items():
         names[name] = None
         for alias in (info.alias, getattr(info, "validation_alias", None)):
             names.update(dict.fromkeys([alias] if isinstance(alias, str) else _choices(alias)))
@@ -347,6 +372,8 @@ def _takes_any_name(tool: BaseTool) -> bool:
     schema = tool.args_schema
     if isinstance(schema, dict):
         return bool(schema.get("additionalProperties"))
+    if isinstance(tool, Tool) and schema is None:
+        return False
     config = getattr(schema, "model_config", None) or {}
     return config.get("extra") == "allow" if isinstance(config, Mapping) else False
 

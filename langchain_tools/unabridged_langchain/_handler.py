@@ -1,9 +1,10 @@
 """`PartialReadGuard`: a callback handler that guards plain chains, and tools that nobody wrapped.
 
 It needs langchain-core only. It is synchronous, raises, and runs inline, since LangChain swallows what any other
-handler raises in one way of calling or another. Where a handler is attached decides what it sees: give it to `invoke` or
-`with_config` (`config={"callbacks": [guard]}`), not to a constructor and not inside a `CallbackManager`, which do not
-hand it down. It sees nothing of `.func`, of `callbacks=[]`, of bare threads and of cached results; wrapped tools do.
+handler raises in one way of calling or another. Where a handler is attached decides what it sees: give it to `invoke`
+or `with_config` (`config={"callbacks": [guard]}`), not to a constructor and not inside a `CallbackManager`, which do
+not hand it down. It sees nothing of `.func`, of `callbacks=[]`, of bare threads and of cached results;
+wrapped tools do.
 """
 
 from __future__ import annotations
@@ -38,6 +39,9 @@ _FIXED: Final[Mapping[str, bool]] = {
     "raise_error": True, "run_inline": True, "ignore_agent": False, "ignore_llm": False, "ignore_chat_model": False,
 }  # fmt: skip
 """What must not change: with any of these otherwise, LangChain runs the tool in spite of the guard."""
+
+
+_MUST_STAY: Final = "must stay {}, else LangChain runs tools in spite of the guard"
 
 
 class PartialReadGuard(Guardian):
@@ -87,15 +91,11 @@ class PartialReadGuard(Guardian):
         super().__init_subclass__(**kwargs)
         for name, needed in _FIXED.items():
             if name in cls.__dict__ and cls.__dict__[name] is not needed:
-                raise InvalidInput(
-                    field=name, rule=f"must stay {needed}, else LangChain runs tools in spite of the guard"
-                )
+                raise InvalidInput(field=name, rule=_MUST_STAY.format(needed))
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in _FIXED and value is not _FIXED[name]:
-            raise InvalidInput(
-                field=name, rule=f"must stay {_FIXED[name]}, else LangChain runs tools in spite of the guard"
-            )
+            raise InvalidInput(field=name, rule=_MUST_STAY.format(_FIXED[name]))
         super().__setattr__(name, value)
 
     def own_session(self) -> Session:

@@ -20,8 +20,8 @@ class CoverageOutputParser(BaseOutputParser[FinalAnswer]):
     """Parses a model's last message into a `FinalAnswer`, whose `str` is the text with its caveats.
 
     The message is plain text, or one JSON object, fenced or not, `{"text": ..., "claims": [...]}` with claims such as
-    `{"kind": "absence", "resource": "orders", "filters": {"owner": null}}` (`get_format_instructions()`). What begins as
-    JSON is held to be JSON: nothing is mended or closed. Errors tell a code and a position, never the model's text.
+    `{"kind": "absence", "resource": "orders", "filters": {"owner": null}}` (`get_format_instructions()`). What begins
+    as JSON is held to be JSON: nothing is mended or closed. Errors tell a code and a position, never the model's text.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
@@ -31,7 +31,7 @@ class CoverageOutputParser(BaseOutputParser[FinalAnswer]):
     language: Literal["en", "de"] | None = None
     """The language of the caveats; that of the answer when not given."""
     on_unsupported: OnUnsupported = "correct"
-    """`correct` raises twice for the model to mend its answer, then gives the replacement; `replace` does so at once."""
+    """`correct` raises twice for the model to mend its answer, then gives the replacement; `replace` at once."""
 
     def parse_result(self, result: list[Generation], *, partial: bool = False) -> FinalAnswer:
         """Parses the first generation.
