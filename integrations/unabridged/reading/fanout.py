@@ -84,8 +84,7 @@ def _read_source(
             return result, last_id
         reply = None
         if isinstance(command, Emit):
-            page = command.result
-            page = _linked(page, last_id)
+            page = _linked(command.result, last_id)
             last_id = page.read.id
             yield Emit(page)
         else:

@@ -107,6 +107,8 @@ def _unavailable(facts: Facts) -> list[Reason]:
     reasons = [_reason(facts, code, detail, layer="client", limit=limit) for code, detail, limit in facts.limits]
     if facts.failure is not None:
         reasons.append(_failed(facts, facts.failure))
+    if facts.on_offer and facts.limits:
+        reasons.append(_reason(facts, "MORE_PAGES_AVAILABLE", None, layer="client"))
     return reasons or [_reason(facts, "SOURCE_UNAVAILABLE", None)]
 
 

@@ -112,6 +112,9 @@ def absolute(target: str, *, context: str) -> str:
     if target and not _URL.match(target):
         raise MalformedLink
     try:
+        parts = urlsplit(target)
+        if parts.scheme and not parts.netloc:
+            raise MalformedLink
         url = urldefrag(urljoin(context, target)).url
         check_url(url)
     except (ValueError, InvalidInput):

@@ -52,6 +52,8 @@ class Loop:
         self.window_hit = False
         self.last_raw = chain.last_raw
         self.is_sampled = False
+        self.streamed = 0
+        """Records that earlier envelopes of this run hold."""
         self._start_link(continues=chain.read_id)
         self.collector.start_link(chain.rest)
         self.has_content = bool(chain.rest)
@@ -67,8 +69,9 @@ class Loop:
 
     @property
     def on_offer(self) -> bool:
-        """Whether the walk could go on and was not asked to."""
-        return self.stop is None and self.failure is None and not self.window_hit and self.has_content
+        """Whether the walk could go on from a page that the chain has read, and was not asked to."""
+        is_begun = self.has_content or self.seen.pages > 0
+        return self.stop is None and self.failure is None and not self.window_hit and is_begun
 
     def run(self, *, stream: bool = False) -> Reading:
         """Reads until the walk stops, a budget is spent or a failure stands."""
@@ -223,12 +226,13 @@ class Loop:
     def _trim(self) -> None:
         """Cuts the envelope to exactly what may be delivered; what was read beyond it waits for the next link."""
         query, collector = self.ask.query, self.collector
-        most = self.spend.most_items
-        if collector.trim(most):
-            self.limits = self.spend.exhausted(len(collector.items))
+        if collector.trim(self.spend.most_items):
+            spent = self.spend.exhausted(len(collector.items))
+            self.limits = tuple(limit for limit in spent if limit[1] == "max_items")
         if query.intent == "sample" and self.has_content:
-            collector.trim(query.page_size)
-            self.is_sampled = query.page_size is None or len(collector.items) >= query.page_size
+            wanted = None if query.page_size is None else max(0, query.page_size - self.streamed)
+            collector.trim(wanted)
+            self.is_sampled = wanted is None or len(collector.items) >= wanted
         asked = self.plan.size_asked
         if isinstance(self.walk, SingleWalk) and self.walk.overfetch is not None and self.link_pages:
             collector.trim(asked)

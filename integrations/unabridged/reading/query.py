@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final, get_args
 
@@ -104,7 +105,7 @@ def _checked_filters(filters: object) -> dict[str, Any]:
         if not isinstance(name, str) or not name or _CONTROL.search(name):
             raise InvalidInput(field="query.filters", rule="must have printable texts as names")
         _check_json(value, f"query.filters.{printable_name(name)}", 0)
-    return dict(filters)
+    return deepcopy(dict(filters))
 
 
 def _check_json(value: object, where: str, depth: int) -> None:

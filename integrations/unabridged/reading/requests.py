@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import parse_qsl, quote, urlsplit
@@ -198,20 +198,23 @@ def _filters(
         if (value is None and (send is None or not send.sends_null)) or _is_nothing(value, send):
             unsent.append(name)
             continue
+        place = send if send is not None else _query_parameter(name)
+        sent = send.null if value is None and send is not None else value
         try:
-            _place(
-                send if send is not None else _query_parameter(name),
-                send.null if value is None and send is not None else value,
-                pairs,
-                headers,
-                body,
-            )
+            for one in _repeated(place, sent):
+                _place(place, one, pairs, headers, body)
         except CannotSend:
             raise InvalidInput(
                 field=f"query.filters.{printable_name(name)}", rule="must be one line of printable ASCII in a header"
             ) from None
         scope[name] = value
     return scope, unsent
+
+
+def _repeated(send: Send, value: Any) -> Sequence[Any]:
+    """A list of plain values is a repeated query parameter; anywhere else it is one value."""
+    is_list = isinstance(value, list | tuple) and not any(isinstance(one, list | tuple | Mapping) for one in value)
+    return value if is_list and send.query is not None else [value]
 
 
 def _is_nothing(value: Any, send: FilterSend | None) -> bool:
@@ -243,9 +246,7 @@ def _place(
     if send.body is not None:
         body.append((send.body, value))
     elif send.query is not None:
-        many = value if isinstance(value, list | tuple) and all(not isinstance(v, list | dict) for v in value) else None
-        for one in [value] if many is None else many:
-            pairs.append((send.query, as_text(one)))
+        pairs.append((send.query, as_text(value)))
     else:
         text = as_text(value)
         if not _HEADER_VALUE.match(text):
