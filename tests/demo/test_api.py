@@ -71,7 +71,7 @@ def test_a_cold_shard_is_slower_than_a_hasty_client_waits(client: httpx.Client) 
 
 
 def test_a_dead_shard_answers_503_for_its_tenant_only(client: httpx.Client) -> None:
-    assert client.get("/shards/ap/assignments", params={"tenant": "dune"}).status_code == 503
+    assert client.get("/shards/ap/assignments", params={"tenant": "ember"}).status_code == 503
     assert client.get("/shards/ap/assignments", params={"tenant": "acme"}).status_code == 200
 
 

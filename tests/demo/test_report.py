@@ -26,7 +26,13 @@ REFUSAL = {
 ARGS = {"tenant": "acme", "account_ids": ["svc-1"]}
 
 
-def _report(*, wrong: tuple[str, ...] = (), right: tuple[str, ...] = ("svc-2",), answer: str = "Done.") -> DemoReport:
+def _report(
+    *,
+    wrong: tuple[str, ...] = (),
+    right: tuple[str, ...] = ("svc-2",),
+    answer: str = "Done.",
+    frameworks: tuple[str, ...] = ("langchain",),
+) -> DemoReport:
     outcome = RunOutcome(
         answer=Answer(
             text=answer, caveats=[{"code": "RATE_LIMITED"}], coverage=[{"resource": "a", "status": "partial"}]
@@ -35,8 +41,8 @@ def _report(*, wrong: tuple[str, ...] = (), right: tuple[str, ...] = ("svc-2",),
     )
     plain = run_report(RunOutcome(Answer("Nothing is left.")), Changes(("svc-2",), ("svc-1",), 3), seconds=1.234)
     guarded = run_report(outcome, Changes(right, wrong, 2, {"dune": 2}), seconds=2.0)
-    frameworks = {"langchain": Comparison(plain=plain, guarded=guarded, model="scripted")}
-    return DemoReport("Archive them.", Truth(10, 2, 1, 4, 1), frameworks, seconds=3.2)
+    comparison = Comparison(plain=plain, guarded=guarded, model="scripted")
+    return DemoReport("Archive them.", Truth(10, 2, 1, 4, 1), dict.fromkeys(frameworks, comparison), seconds=3.2)
 
 
 def test_a_refusal_is_told_with_its_codes_reasons_and_options() -> None:
@@ -83,10 +89,19 @@ def test_a_person_sees_the_numbers_the_refusals_and_both_answers() -> None:
     assert "Done [bold]or[/bold] not." in text
 
 
-def test_it_fits_a_narrow_terminal() -> None:
+def test_it_fits_a_terminal_of_80_columns_without_breaking_a_code() -> None:
     out = io.StringIO()
-    render(_report(), Console(file=out, width=60))
-    assert max(len(line) for line in out.getvalue().splitlines()) <= 60
+    render(_report(frameworks=("langchain", "llamaindex")), Console(file=out, width=80))
+    assert max(len(line) for line in out.getvalue().splitlines()) <= 80
+    for whole in ("EVIDENCE_INCOMPLETE", "accounts: MORE_PAGES_AVAILABLE", "LlamaIndex, guarded"):
+        assert whole in out.getvalue()
+
+
+def test_what_went_alike_in_both_frameworks_is_told_once() -> None:
+    out = io.StringIO()
+    render(_report(frameworks=("langchain", "llamaindex")), Console(file=out, width=110))
+    assert out.getvalue().count("EVIDENCE_INCOMPLETE") == 1
+    assert "LangChain and LlamaIndex, guarded" in out.getvalue()
 
 
 def test_a_run_report_names_a_few_wrong_writes() -> None:

@@ -40,7 +40,7 @@ def test_the_guarded_run_archives_only_what_nobody_owns(guarded: RunReport) -> N
 
 
 def test_the_guarded_run_finishes_every_tenant_that_can_be_proven(guarded: RunReport) -> None:
-    assert sorted(guarded.left_by_tenant) == ["dune", "ember"]
+    assert sorted(guarded.left_by_tenant) == ["ember", "fjord"]
 
 
 def test_every_tenant_is_refused_at_the_first_hasty_write(guarded: RunReport) -> None:

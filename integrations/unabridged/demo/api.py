@@ -29,7 +29,7 @@ from unabridged.contract.errors import UnabridgedError
 
 from .directory import AGENT, BLOCK, INDEX, SHARDS, TENANTS, Directory
 
-TENANTS_A_PAGE: Final = 4
+TENANTS_A_PAGE: Final = 5
 ASSIGNMENTS_A_PAGE: Final = 20
 ASSIGNMENTS_MAX: Final = 50
 CANDIDATES: Final = 200
@@ -82,7 +82,7 @@ class _Service:
         return Starlette(routes=routes, exception_handlers={HTTPException: _refusal})
 
     def tenants(self, request: Request) -> Response:
-        """Lists the tenants, four a page; the next page stands in a `Link` header and nowhere in the body.
+        """Lists the tenants, five a page; the next page stands in a `Link` header and nowhere in the body.
 
         ```
         GET /tenants

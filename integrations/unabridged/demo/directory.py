@@ -86,11 +86,11 @@ TENANTS: Final = (
     Tenant("acme", "Acme Freight", 700),
     Tenant("birch", "Birch & Sons", 650, slow=frozenset({"us"})),
     Tenant("cobalt", "Cobalt Bank", 650, slow=frozenset({"us"})),
-    Tenant("dune", "Dune Travel", 650, dead=frozenset({"ap"})),
-    Tenant("ember", "Ember Energy", 700, hidden=24),
-    Tenant("fjord", "Fjord Clinics", 650),
+    Tenant("dune", "Dune Travel", 650),
+    Tenant("ember", "Ember Energy", 650, dead=frozenset({"ap"})),
+    Tenant("fjord", "Fjord Clinics", 700, hidden=24),
 )
-"""4,000 accounts. Acme and Fjord can be read whole, Birch and Cobalt with patience, Dune and Ember not at all."""
+"""4,000 accounts. Acme and Dune can be read whole, Birch and Cobalt with patience, Ember and Fjord not at all."""
 
 _WORDS: Final = ("backup", "batch", "billing", "build", "deploy", "export", "feed", "ingest", "mail", "report", "sync")
 _PEOPLE: Final = ("a.ito", "b.cruz", "c.meyer", "d.okafor", "e.novak", "f.silva", "g.khan", "h.dubois", "i.berg")

@@ -25,18 +25,31 @@ def render(report: DemoReport, console: Console) -> None:
         f"{truth.unowned_hidden} of those are hidden from the agent's role."
     )
     console.print(_changes(report))
-    for name, comparison in report.frameworks.items():
-        title = TITLES.get(name, name)
+    for titles, comparison in _told_apart(report):
         if comparison.guarded.refusals:
-            console.print(_refusals(title, comparison.guarded))
-        console.print(_answers(title, comparison))
+            console.print(_refusals(titles, comparison.guarded))
+        console.print(_answers(titles, comparison))
     console.print(f"{report.seconds:.1f} s, and nothing is left running.", style="dim")
+
+
+def _told_apart(report: DemoReport) -> list[tuple[str, Comparison]]:
+    """Returns each comparison with the frameworks it is true of: what went alike is told once."""
+    groups: dict[tuple[Any, ...], tuple[list[str], Comparison]] = {}
+    for name, comparison in report.frameworks.items():
+        told = (
+            comparison.guarded.refusals,
+            comparison.plain.answer["text"],
+            comparison.guarded.answer["text"],
+            tuple(comparison.guarded.left_by_tenant.items()),
+        )
+        groups.setdefault(told, ([], comparison))[0].append(TITLES.get(name, name))
+    return [(" and ".join(titles), comparison) for titles, comparison in groups.values()]
 
 
 def _changes(report: DemoReport) -> Table:
     table = Table(title="What each run changed in the database", title_justify="left")
-    table.add_column("run")
-    for heading in ("archived", "rightly", "wrongly", "unowned left", "refused", "seconds"):
+    table.add_column("run", no_wrap=True)
+    for heading in ("archived", "rightly", "wrongly", "left", "refused", "s"):
         table.add_column(heading, justify="right")
     for name, comparison in report.frameworks.items():
         for kind, run in (("plain", comparison.plain), ("guarded", comparison.guarded)):
@@ -50,12 +63,14 @@ def _changes(report: DemoReport) -> Table:
                 f"{run.seconds:.1f}",
             )
         table.add_section()
+    table.caption = "rightly: nobody owned it. wrongly: somebody did. left: nobody owns it, still active."
+    table.caption_justify = "left"
     return table
 
 
-def _refusals(title: str, run: RunReport) -> Table:
-    table = Table(title=f"{title}, guarded: writes that were refused, and why", title_justify="left")
-    for heading in ("tenant", "times", "code", "what the reads lacked the last time", "and then"):
+def _refusals(titles: str, run: RunReport) -> Table:
+    table = Table(title=f"{titles}, guarded: the writes that were refused", title_justify="left")
+    for heading in ("tenant", "times", "why, the last time", "and then"):
         table.add_column(heading, overflow="fold")
     times = Counter(refusal.tenant for refusal in run.refusals)
     last = {refusal.tenant: refusal for refusal in run.refusals}
@@ -64,17 +79,16 @@ def _refusals(title: str, run: RunReport) -> Table:
         table.add_row(
             Text(tenant or "-"),
             str(times[tenant]),
-            Text("\n".join(refusal.codes)),
-            Text("\n".join(refusal.reasons)),
+            Text("\n".join([" ".join(refusal.codes), *(f"  {reason}" for reason in refusal.reasons)])),
             Text(f"left alone ({left})" if left else "read on, archived", style="yellow" if left else "green"),
         )
     return table
 
 
-def _answers(title: str, comparison: Comparison) -> Group:
-    plain = Panel(Text(comparison.plain.answer["text"]), title=f"{title}, plain: the answer", border_style="red")
+def _answers(titles: str, comparison: Comparison) -> Group:
+    plain = Panel(Text(comparison.plain.answer["text"]), title=f"{titles}, plain: the answer", border_style="red")
     guarded = Panel(
-        Text(comparison.guarded.answer["text"]), title=f"{title}, guarded: the answer", border_style="green"
+        Text(comparison.guarded.answer["text"]), title=f"{titles}, guarded: the answer", border_style="green"
     )
     return Group(plain, guarded, *_coverage(comparison.guarded.coverage))
 
