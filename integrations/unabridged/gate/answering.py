@@ -140,6 +140,12 @@ def _cut(answer: FinalAnswer) -> FinalAnswer:
     return replace(answer, caveats=(*answer.caveats, caveat), coverage=coverage, outcome=outcome)
 
 
+def coverage_of(answer: FinalAnswer) -> dict[str, Any]:
+    """Returns the coverage of an answer as plain JSON without a value, its outcome and its caveats with it."""
+    caveats = [c.to_wire() for c in answer.caveats]
+    return {**answer.coverage, "outcome": answer.outcome, "caveats": caveats}
+
+
 def replacement_of(answer: FinalAnswer, wrong: UnsupportedAnswer) -> FinalAnswer:
     """Returns the answer that is given when the model could not mend one: it says what could not be established."""
     if answer.unsupported:
