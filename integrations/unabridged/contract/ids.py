@@ -8,12 +8,13 @@ from __future__ import annotations
 import json
 import re
 import secrets
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, Final
 
 _TOKEN: Final = re.compile(r"[A-Za-z0-9_.:\-]{1,64}\Z")
 _PHRASE: Final = re.compile(r"[A-Za-z0-9_.:,;/()<>=+\- ]{1,120}\Z")
 _POSITION: Final = re.compile(r"#[1-9][0-9]{0,11}\Z")
+_PLAIN: Final = frozenset({str, int, float})
 TEXT: Final = "<text>"
 
 
@@ -41,6 +42,11 @@ def _plain(value: Any) -> Any:
 def id_keys(values: Iterable[Any]) -> list[Hashable]:
     """Returns the keys of many ids, in order."""
     return [id_key(v) for v in values]
+
+
+def id_key_set(values: Sequence[Any]) -> frozenset[Hashable]:
+    """Returns the keys of many ids as a set. Texts and numbers are their own keys and are not looked at one by one."""
+    return frozenset(values) if _PLAIN.issuperset(map(type, values)) else frozenset(map(id_key, values))
 
 
 def json_equal(left: Any, right: Any) -> bool:

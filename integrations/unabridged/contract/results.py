@@ -25,7 +25,7 @@ from pydantic import (
 from .codes import TRUNCATING, Consistency, Decision, Status
 from .continuation import NONE, READS_AGAIN, Continuation
 from .errors import ContractViolation, NotComplete, printable_name
-from .ids import id_key
+from .ids import id_key_set
 from .parts import Count, ItemCut, Notice, Proof, ReadHeader, Reason, Scope, SourceOutcome, Total
 
 CONTRACT: Literal["unabridged/1"] = "unabridged/1"
@@ -184,7 +184,8 @@ class Result(BaseModel):
         """The ids of the items, as the reader took them, else each item's `id`. Empty when there are none."""
         if self._ids is not None:
             return tuple(self._ids)
-        return tuple(i["id"] for i in self.items or () if isinstance(i, Mapping) and "id" in i)
+        items = self.items or ()
+        return tuple([i["id"] for i in items if (type(i) is dict or isinstance(i, Mapping)) and "id" in i])
 
     def to_wire(self) -> dict[str, Any]:
         """Returns the wire form `unabridged/1`, keys in their order. `items` is not copied."""
@@ -381,4 +382,4 @@ def decision(result: ReadResult) -> Decision:
 
 def id_set(result: ReadResult) -> frozenset[Any]:
     """Returns the keys of the ids of a result, comparable as JSON values."""
-    return frozenset(map(id_key, result.ids))
+    return id_key_set(result.ids)

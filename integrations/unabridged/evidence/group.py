@@ -64,7 +64,7 @@ class IdUnion:
 class Group:
     """Standing reads that a write may be bound to together."""
 
-    __slots__ = ("_headers", "_latest", "_oldest", "_union", "derived", "flagged", "members")
+    __slots__ = ("_headers", "_oldest", "_union", "derived", "flagged", "latest", "members")
 
     def __init__(self) -> None:
         self.members: dict[int, Strand] = {}
@@ -75,7 +75,7 @@ class Group:
         self._union = IdUnion()
         self._oldest: list[tuple[datetime, int]] | None = None
         """By their start; built when first asked for, kept up to date from then on."""
-        self._latest: datetime | None = None
+        self.latest: datetime | None = None
         """The latest start that was ever seen here."""
         self._headers: tuple[RecordedRead, ...] | None = None
 
@@ -118,8 +118,8 @@ class Group:
         self._headers = None
         if strand.pending:
             return
-        if self._latest is None or strand.start > self._latest:
-            self._latest = strand.start
+        if self.latest is None or strand.start > self.latest:
+            self.latest = strand.start
         if self._oldest is not None:
             heappush(self._oldest, (strand.start, seq))
         if strand.sources:
@@ -158,7 +158,7 @@ class Group:
 
     def after(self, horizon: datetime) -> dict[int, Strand]:
         """Returns the members that start after a moment."""
-        if self._latest is None or self._latest <= horizon:
+        if self.latest is None or self.latest <= horizon:
             return _NOBODY
         return {seq: s for seq, s in self.members.items() if not s.pending and s.start > horizon}
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 from typing import Final
 
 from unabridged.contract import GuardCode
 from unabridged.contract.continuation import READS_AGAIN
 
-from .group import Group
+from .group import Group, Shelf
 from .header import Asked, RecordedRead, expired
 from .intent import OnFail, Option, Outcome, Reliance, Verdict, WriteIntent, ordered
 from .strand import BLOCKED, CUT, DEAD, FLEETING, PENDING, WEAKNESS, Strand, strand_of
@@ -20,6 +21,7 @@ CLOCK_SKEW: Final = timedelta(seconds=5)
 _NAMED: Final = 20
 """How many reads a verdict names at most."""
 _TROUBLE: Final = frozenset({PENDING, BLOCKED, CUT})
+_NONE: Final[frozenset[Hashable]] = frozenset()
 _SILENCES_TARGETS: Final[frozenset[GuardCode]] = frozenset(
     {"EVIDENCE_INCOMPLETE", "EVIDENCE_MISSING", "EVIDENCE_PENDING"}
 )
@@ -63,7 +65,9 @@ def judge_write(
 class _Bound:
     """The reads that one write is bound to, and what speaks against it."""
 
-    __slots__ = ("against", "codes", "groups", "intent", "keyed", "missing", "now", "only_fleeting", "singles", "view")
+    __slots__ = (
+        "against", "codes", "groups", "intent", "missing", "now", "only_fleeting", "overlapping", "singles", "view",
+    )  # fmt: skip
 
     def __init__(self, intent: WriteIntent, view: Evidence, now: datetime) -> None:
         self.intent = intent
@@ -74,8 +78,8 @@ class _Bound:
         self.missing: list[Reliance] = []
         self.singles: list[Strand] = []
         """Lookups of the targets, each bound for itself."""
-        self.keyed = False
-        """Whether lookups of other keys stood by and were not bound."""
+        self.overlapping = False
+        """Whether a read may stand in more than one of the groups."""
         self.only_fleeting = False
         self.groups: list[Group] = []
         if intent.relies_on is None and not intent.destructive:
@@ -106,35 +110,43 @@ class _Bound:
 
     def headers(self) -> tuple[RecordedRead, ...]:
         """Returns the headers of all reads that the write is bound to."""
-        if len(self.groups) == 1 and not self.singles:
-            return self.groups[0].headers
-        found = {h.id: h for group in self.groups for h in group.headers}
+        groups = self.groups
+        if len(groups) == 1 and not self.singles:
+            return groups[0].headers
+        if not self.overlapping and not self.singles:
+            return tuple(chain.from_iterable([g.headers for g in groups]))
+        found = {h.id: h for group in groups for h in group.headers}
         found.update((s.head.id, s.head) for s in self.singles)
         return tuple(found.values())
 
     def _bind(self) -> None:
         intent, view = self.intent, self.view
         if intent.relies_on is None:
-            self.groups.append(view.every.firm)
-            self._bind_lookups([view.every.lookups], view.every.lookups_of(intent.target_keys))
+            self._bind_shelf(view.every)
             return
         for entry in intent.relies_on:
             if entry.key is None:
                 shelf = view.on(entry.resource)
-                shelves = [] if shelf is None else [shelf]
-            else:
-                shelves = [s for s in view.covering(entry.resource, entry.key) if not s.empty]
+                if shelf is None:
+                    self.missing.append(entry)
+                else:
+                    self._bind_shelf(shelf)
+                continue
+            self.overlapping = True
+            shelves = [s for s in view.covering(entry.resource, entry.key) if not s.empty]
             if not shelves:
                 self.missing.append(entry)
             for shelf in shelves:
-                self.groups.append(shelf.firm)
-                self._bind_lookups([shelf.lookups], shelf.lookups_of(intent.target_keys))
+                self._bind_shelf(shelf)
 
-    def _bind_lookups(self, groups: list[Group], of_targets: list[Strand]) -> None:
-        if self.intent.target_keys:
-            self.singles.extend(of_targets)
+    def _bind_shelf(self, shelf: Shelf) -> None:
+        self.groups.append(shelf.firm)
+        if not shelf.lookups.members:
             return
-        self.groups.extend(g for g in groups if g.members)
+        if self.intent.target_keys:
+            self.singles.extend(shelf.lookups_of(self.intent.target_keys))
+        else:
+            self.groups.append(shelf.lookups)
 
     def _judge_whole(self, group: Group) -> None:
         intent = self.intent
@@ -205,7 +217,8 @@ class _Bound:
     def _judge_age(self) -> None:
         horizon, aged = self.now + CLOCK_SKEW, self.intent.max_age
         for group in self.groups:
-            self._speak("EVIDENCE_STALE", group.after(horizon))
+            if group.latest is not None and group.latest > horizon:
+                self._speak("EVIDENCE_STALE", group.after(horizon))
             if aged is not None:
                 oldest = group.oldest()
                 if oldest is not None and self.now - oldest.start > aged:
@@ -220,19 +233,22 @@ class _Bound:
 
     def _absent(self) -> frozenset[Hashable] | set[Hashable]:
         """Returns the targets that stand in none of the bound reads, nor in a whole lookup of just them."""
-        absent: frozenset[Hashable] | set[Hashable] = self.intent.target_keys
+        targets = self.intent.target_keys
+        if len(self.groups) == 1 and targets <= self.groups[0].keys:
+            return _NONE
+        absent = set(targets)
         for group in self.groups:
-            if absent <= group.keys:
-                return frozenset()
-            absent = absent - group.keys
+            absent -= group.keys
+            if not absent:
+                return absent
         for strand in self.singles:
-            absent = absent - strand.keys
+            absent -= strand.keys
         if absent and self.intent.relies_on is None:
             for strand in self.view.every.lookups_of(frozenset(absent)):
                 if strand.complete:
-                    absent = absent - strand.keys
+                    absent -= strand.keys
         for strand in self._sources() if absent else ():
-            absent = absent - strand.keys
+            absent -= strand.keys
         return absent
 
     def _sources(self) -> list[Strand]:

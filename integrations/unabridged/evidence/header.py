@@ -21,6 +21,7 @@ from unabridged.contract import (
     id_key,
     new_read_id,
 )
+from unabridged.contract.ids import id_key_set
 
 from .scope import FilterKey, Withheld, filter_key
 
@@ -54,7 +55,7 @@ class Held:
         """The ids, comparable as JSON values; made on first use."""
         if self._keys is None:
             result = self._result
-            self._keys = _NO_IDS if result is None else frozenset(map(id_key, result.ids))
+            self._keys = _NO_IDS if result is None else id_key_set(result.ids)
         return self._keys
 
     def drop(self) -> None:

@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from unabridged.contract import GUARD_CODES, GuardCode, InvalidInput, id_key
+from unabridged.contract.ids import id_key_set
 
 from .scope import FilterKey, filter_key
 
@@ -20,6 +21,8 @@ Outcome = Literal["allow", "refuse", "review"]
 OnFail = Literal["refuse", "review"]
 Option = Literal["continue_read", "retry_with_deadline", "restrict_to_returned", "request_review", "abandon"]
 REQUIREMENTS: Final[tuple[Requirement, ...]] = get_args(Requirement)
+_NO_KEYS: Final[frozenset[Hashable]] = frozenset()
+_NULL: Final = id_key(None)
 _A_LONG_TIME_S: Final = 86_400.0 * 365 * 1000
 
 
@@ -90,19 +93,44 @@ class WriteIntent:
             if not isinstance(flag, bool):
                 raise InvalidInput(field=name, rule="must be true or false")
         required = _requirements(require)
-        named = _targets(targets)
         put = object.__setattr__
         put(self, "tool", tool)
         put(self, "relies_on", _reliances(relies_on))
-        put(self, "targets", named)
         put(self, "require", required)
         put(self, "max_age_s", _max_age(max_age_s))
         put(self, "max_age", None if max_age_s is None else timedelta(seconds=min(max_age_s, _A_LONG_TIME_S)))
         put(self, "allow_returned_targets", allow_returned_targets)
         put(self, "destructive", destructive)
         put(self, "recheck", recheck)
-        put(self, "target_keys", frozenset(map(id_key, named or ())))
         put(self, "demands", frozenset(required) - {"complete"})
+        self._aim(targets)
+
+    def _aim(self, targets: Iterable[Any] | None) -> None:
+        named = _targets(targets)
+        keys = id_key_set(named) if named else _NO_KEYS
+        if _NULL in keys:
+            raise InvalidInput(field="targets", rule="must hold no null")
+        object.__setattr__(self, "targets", named)
+        object.__setattr__(self, "target_keys", keys)
+
+    def aimed_at(self, targets: Iterable[Any] | None, *, tool: str) -> WriteIntent:
+        """Returns the same demands for a call of `tool` that touches `targets`; what was checked is not checked anew.
+
+        Raises:
+            InvalidInput: the targets are no list of ids, or hold a null.
+        """
+        aimed, put = object.__new__(WriteIntent), object.__setattr__
+        put(aimed, "tool", tool)
+        put(aimed, "relies_on", self.relies_on)
+        put(aimed, "require", self.require)
+        put(aimed, "max_age_s", self.max_age_s)
+        put(aimed, "max_age", self.max_age)
+        put(aimed, "allow_returned_targets", self.allow_returned_targets)
+        put(aimed, "destructive", self.destructive)
+        put(aimed, "recheck", self.recheck)
+        put(aimed, "demands", self.demands)
+        aimed._aim(targets)
+        return aimed
 
     def __repr__(self) -> str:
         relies = None if self.relies_on is None else [r.label for r in self.relies_on]
@@ -185,10 +213,7 @@ def _targets(given: Iterable[Any] | None) -> tuple[Any, ...] | None:
         return None
     if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
         raise InvalidInput(field="targets", rule="must be a list of ids")
-    targets = tuple(given)
-    if None in targets:
-        raise InvalidInput(field="targets", rule="must hold no null")
-    return targets
+    return tuple(given)
 
 
 def _requirements(given: str | Iterable[str]) -> tuple[Requirement, ...]:

@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from unabridged.contract import Consistency, Intent, RetrySources, Status, id_key, status_for
+from unabridged.contract.ids import id_key_set
 
 from .header import SOFT_CODES, RecordedRead, WhyPart
 from .scope import FilterKey
@@ -251,7 +252,7 @@ def _looked_up(read: RecordedRead) -> frozenset[Hashable] | None:
     if name is None:
         return None
     value = read.filters[name]
-    return frozenset(map(id_key, value)) if isinstance(value, list | tuple) else frozenset((id_key(value),))
+    return id_key_set(value) if isinstance(value, list | tuple) else frozenset((id_key(value),))
 
 
 def _is_counted(read: RecordedRead) -> bool:

@@ -102,6 +102,8 @@ class WriteSpec:
     require: str | Sequence[str] = "complete"
     max_age_s: float | None = None
     allow_returned_targets: bool = False
+    _demands: WriteIntent | None = field(default=None, init=False, repr=False, compare=False)
+    """What every call demands, checked once; a call adds its targets."""
 
     def __post_init__(self) -> None:
         if self.independent is not None and (not isinstance(self.independent, str) or not self.independent.strip()):
@@ -109,14 +111,16 @@ class WriteSpec:
         if self.independent is not None and self.relies_on is not None:
             raise InvalidInput(field="independent", rule="contradicts relies_on")
         if self.independent is None:
-            self.intent("declared", None)
+            object.__setattr__(self, "_demands", self._checked())
 
     def intent(self, tool: str, targets: Sequence[Any] | None) -> WriteIntent:
         """Returns what one call of the write wants, for the guard."""
+        return (self._demands or self._checked()).aimed_at(targets, tool=tool)
+
+    def _checked(self) -> WriteIntent:
         return WriteIntent(
-            tool=tool,
+            tool="declared",
             relies_on=list(self.relies_on) if self.relies_on is not None else None,
-            targets=targets,
             require=self.require,
             max_age_s=self.max_age_s,
             allow_returned_targets=self.allow_returned_targets,

@@ -42,6 +42,7 @@ class Turn:
 
 
 ALONE = Turn()
+_IDS = frozenset({str, int, float})
 _ANY_TARGET = "\0"
 """Stands for a target that is not known yet: no record has this id."""
 
@@ -285,9 +286,11 @@ def warn_undeclared(name: str) -> None:
 
 def targets_of(value: Any) -> list[Any] | None:
     """Returns the ids that an argument names: one id, or a list of them; nothing for anything else."""
-    if isinstance(value, str | int | float) and not isinstance(value, bool):
-        return [value]
     if isinstance(value, list | tuple | set | frozenset):
         ids = list(value)
-        return ids if all(isinstance(v, str | int | float) and not isinstance(v, bool) for v in ids) else None
-    return None
+        return ids if _IDS.issuperset(map(type, ids)) or all(map(_is_id, ids)) else None
+    return [value] if _is_id(value) else None
+
+
+def _is_id(value: Any) -> bool:
+    return isinstance(value, str | int | float) and not isinstance(value, bool)
