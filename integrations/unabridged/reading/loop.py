@@ -95,6 +95,7 @@ class Loop:
 
     def _next_link(self) -> None:
         self.spend.items += len(self.collector.items)
+        self.streamed += len(self.collector.items)
         self._start_link(continues=self.read_id)
         self.collector.start_link()
         self.seen.start_link()
