@@ -16,7 +16,10 @@ from llama_index.core.bridge.pydantic import Field
 from llama_index.core.memory import BaseMemory
 from llama_index.core.objects import ObjectRetriever
 from llama_index.core.tools import AsyncBaseTool, BaseTool, FunctionTool, adapt_to_async_tool
+from unabridged.answers import LANGUAGES
+from unabridged.contract import InvalidInput
 from unabridged.gate import CONTINUE_READ, COUNT_READ, UNDECLARED, gate_of
+from unabridged.gate.answering import coverage_of
 
 from .messages import calls_in
 from .run import HANDOFF, Tools, note_turn, session_of
@@ -57,6 +60,8 @@ class CoverageFunctionAgent(FunctionAgent):
     language: str | None = Field(default=None, description="The language of the caveats; that of the text by default.")
 
     def __init__(self, *args: Any, language: str | None = None, **kwargs: Any) -> None:
+        if language is not None and language not in LANGUAGES:
+            raise InvalidInput(field="language", rule=f"must be one of {', '.join(LANGUAGES)}")
         super().__init__(*args, **kwargs)
         self.language = language
         self._complete_tools()
@@ -73,7 +78,7 @@ class CoverageFunctionAgent(FunctionAgent):
     ) -> AgentOutput:
         """Takes a step, and writes down what it asks for before any of that runs."""
         self._complete_tools()
-        shown = [adapt_to_async_tool(t) for t in _guarded(tools)]
+        shown = [adapt_to_async_tool(t) for t in _guarded(tools, but=HANDOFF)]
         shown += [adapt_to_async_tool(t) for t in _missing(shown)]
         await session_of(ctx, tools=Tools(_by_name(shown)))
         output = await super().take_step(ctx, llm_input, shown, memory)
@@ -103,13 +108,13 @@ class CoverageFunctionAgent(FunctionAgent):
         else:
             before, _, after = str(replace(answer, text=_PLACE)).partition(_PLACE)
         response = _with_text(output.response, before, after)
-        response.additional_kwargs["coverage"] = dict(answer.coverage)
+        response.additional_kwargs["coverage"] = coverage_of(answer)
         await ctx.store.set(_ADMITTED, response.content)
         scratchpad = list(await ctx.store.get(self.scratchpad_key, default=[]))
         if scratchpad and scratchpad[-1].role == MessageRole.ASSISTANT and not calls_in(scratchpad[-1]):
             await ctx.store.set(self.scratchpad_key, [*scratchpad[:-1], response])
         output.response = response
-        output.metadata = {"coverage": dict(answer.coverage)}
+        output.metadata = {"coverage": coverage_of(answer)}
         if streams and self.streaming and before + after:
             delta = f"\n\n{(before + after).strip()}"
             text = response.content or ""
@@ -139,9 +144,9 @@ class CoverageFunctionAgent(FunctionAgent):
         return AgentOutput(response=reply.message, raw=reply.raw, current_agent_name=self.name)
 
 
-def _guarded(tools: Iterable[Any]) -> list[BaseTool]:
+def _guarded(tools: Iterable[Any], *, but: str | None = None) -> list[BaseTool]:
     given = [t if isinstance(t, BaseTool) else FunctionTool.from_defaults(t) for t in tools]
-    return [t if t.metadata.name == HANDOFF or gate_of(t) is not None else protected(t, UNDECLARED) for t in given]
+    return [t if t.metadata.name == but or gate_of(t) is not None else protected(t, UNDECLARED) for t in given]
 
 
 def _by_name(tools: Iterable[Any]) -> dict[str, Any]:

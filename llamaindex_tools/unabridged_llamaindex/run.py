@@ -42,11 +42,15 @@ _LOOKED_AT: Final[WeakKeyDictionary[Any, str]] = WeakKeyDictionary()
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What one call found out. Without a session a guarded write refuses."""
+    """What one call found out. Without a session a guarded write refuses.
+
+    `is_unseen` tells that there is a run whose session cannot be found from here.
+    """
 
     session: Session | None
     turn: Turn = ALONE
     call_id: str | None = None
+    is_unseen: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +72,9 @@ class Tools:
 
     @property
     def resources(self) -> tuple[str, ...]:
-        """What the tools read."""
-        gates = [gate_of(tool) for tool in self.by_name.values()]
-        return tuple(dict.fromkeys(g.spec.resource for g in gates if g is not None and isinstance(g.spec, ReadSpec)))
+        """What the tools read; where no tool can be seen, what any tool of this process reads."""
+        specs = [self.spec_of(name) for name in self.by_name or known_names()]
+        return tuple(dict.fromkeys(spec.resource for spec in specs if isinstance(spec, ReadSpec)))
 
     def spec_of(self, name: str) -> Spec:
         """Returns the declaration of a tool. A name that no tool has runs nothing."""
@@ -109,14 +113,14 @@ async def find_run(name: str) -> Run:
 
 
 def find_run_now(name: str) -> Run:
-    """As `find_run`, for sync code. What would have to be waited for counts as unseen: then there is no session."""
+    """As `find_run`, for sync code. What would have to be waited for counts as unseen."""
     step = running_step()
     if step is None:
         return Run(current_session(), _outside())
     try:
         found: Run = at_once(_find(*step, name=name, waits=False))
     except Unseen:
-        return Run(None)
+        return Run(current_session(), is_unseen=current_session() is None)
     return found
 
 
@@ -142,29 +146,36 @@ def _outside() -> Turn:
 async def _find(ctx: Context[Any], event: Any, *, name: str, waits: bool) -> Run:
     store = ctx.store
     tools = tools_of(ctx, await store.get("current_agent_name", default=None))
-    found = await session_of(ctx, tools=tools, waits=waits)
-    turn = await _turn(ctx, event, tools)
+    found, seen = await _session(store, tools, waits=waits)
+    turn = await _turn(store, event, tools, seen=seen)
     own = isinstance(event, ToolCall) and event.tool_name == name
     return Run(found, turn, event.tool_id if own else None)
 
 
-async def session_of(ctx: Context[Any], *, tools: Tools = UNSEEN_TOOLS, waits: bool = True) -> Session:
+async def session_of(ctx: Any, *, tools: Tools) -> Session:
     """Returns the session of a run: the one in scope, else the one that is bound to the run's context.
 
     A context that was filled elsewhere, in another process, has a past that is not known here: that blocks.
     """
-    store = ctx.store
+    return (await _session(ctx.store, tools, waits=True))[0]
+
+
+async def _session(store: Any, tools: Tools, *, waits: bool) -> tuple[Session, bool]:
+    """Returns the session of a run, and whether the history of the run could be compared with its ledger."""
     found, foreign = current_session(), False
     if found is None:
         found, foreign = await _bound(store, waits=waits)
     if foreign:
         import_unknown_past(found, tools.resources)
-    run_id = str(active_instrument_tags.get().get("llamaindex.run_id", ""))
-    if _LOOKED_AT.get(store) != f"{run_id} {found.key.digest}":
-        messages = await _history(store, waits=waits)
-        import_results(found, results_in(messages), spec_of=tools.spec_of, resources=tools.resources)
-        _LOOKED_AT[store] = f"{run_id} {found.key.digest}"
-    return found
+    run = f"{active_instrument_tags.get().get('llamaindex.run_id')} {found.key.digest}"
+    if _LOOKED_AT.get(store) == run:
+        return found, True
+    messages = await _history(store, waits=waits)
+    if messages is None:
+        return found, False
+    import_results(found, results_in(messages), spec_of=tools.spec_of, resources=tools.resources)
+    _LOOKED_AT[store] = run
+    return found, True
 
 
 async def _bound(store: Any, *, waits: bool) -> tuple[Session, bool]:
@@ -187,7 +198,7 @@ def _process() -> str:
     return f"{_PROCESS}-{os.getpid()}"
 
 
-async def _history(store: Any, *, waits: bool) -> list[Any]:
+async def _history(store: Any, *, waits: bool) -> list[Any] | None:
     memory = await store.get("memory", default=None)
     if memory is None:
         messages = []
@@ -196,8 +207,8 @@ async def _history(store: Any, *, waits: bool) -> list[Any]:
     else:
         try:
             messages = memory.get_all()
-        except RuntimeError as error:  # it runs a loop of its own, where one is running already
-            raise Unseen from error
+        except RuntimeError:  # it runs a loop of its own, where one is running already
+            return None
     return [*messages, *await store.get("scratchpad", default=[])]
 
 
@@ -207,30 +218,36 @@ async def note_turn(ctx: Any, calls: Sequence[ToolSelection], *, agent: str) -> 
     await ctx.store.set(TURN_KEY, {"agent": agent, "calls": rows})
 
 
-async def _turn(ctx: Context[Any], event: Any, tools: Tools) -> Turn:
-    store, around = ctx.store, siblings_around()
+async def _turn(store: Any, event: Any, tools: Tools, *, seen: bool) -> Turn:
     count = await store.get("num_tool_calls", default=0)
-    if not isinstance(event, ToolCall) or not count:
-        return Turn(siblings=around, spec_of=tools.spec_of, has=tools.names)
-    calls = _own_turn([await _noted_calls(store), await _written_calls(store)], event, count)
-    if calls is None:  # the other calls cannot be seen: they may have asked for anything that the agent can ask for
-        siblings: Sequence[Asking] = [(n, {}) for n in tools.names or known_names() if n != event.tool_name]
-    elif any(row["id"] == event.tool_id for row in calls):
+    calls: list[Row] | None = []
+    if isinstance(event, ToolCall) and count:
+        calls = _own_turn([await _noted_calls(store), await _written_calls(store)], event, count)
+    if calls is None or not seen:  # what cannot be seen may have asked for anything that the agent can ask for
+        own = event.tool_name if isinstance(event, ToolCall) else None
+        siblings: Sequence[Asking] = [(name, {}) for name in tools.names or known_names() if name != own]
+    elif any(_is_call(row, event) for row in calls):
         siblings = siblings_of(calls, call_id=event.tool_id, name=event.tool_name)
-    else:
+    elif calls:
         siblings = siblings_of(calls, call_id=None, name=event.tool_name, args=event.tool_kwargs)
-    return Turn(siblings=(*siblings, *around), spec_of=tools.spec_of, has=tools.names)
+    else:
+        siblings = ()
+    return Turn(siblings=(*siblings, *siblings_around()), spec_of=tools.spec_of, has=tools.names)
 
 
 def _own_turn(found: Sequence[list[Row]], event: ToolCall, count: int) -> list[Row] | None:
     """Returns all calls of the turn that an event belongs to, from the places where they may be written down."""
     whole = [rows for rows in found if len(rows) == count]
     for rows in whole:
-        if any(row["id"] == event.tool_id for row in rows):
+        if any(_is_call(row, event) for row in rows):
             return rows
     if whole:
         return whole[0]
     return [{"name": event.tool_name, "args": event.tool_kwargs, "id": event.tool_id}] if count == 1 else None
+
+
+def _is_call(row: Row, event: ToolCall) -> bool:
+    return bool(row["id"] == event.tool_id and row["name"] == event.tool_name)
 
 
 async def _noted_calls(store: Any) -> list[Row]:

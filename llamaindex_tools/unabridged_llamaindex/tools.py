@@ -11,8 +11,9 @@ import copy
 import functools
 import inspect
 import logging
+import threading
 from collections.abc import Awaitable, Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
 from contextvars import copy_context
 from dataclasses import dataclass
 from typing import Any, Final, cast
@@ -110,6 +111,8 @@ class Door:
             session.note_call(call_id)
         if sent.problems:
             return invalid_request(self.gate.name, sent.problems)
+        if run.is_unseen and isinstance(self.gate.spec, ReadSpec):
+            return guard_failed(self.gate.name)  # it would leave its evidence nowhere
         args = sent.args if isinstance(self.gate.spec, ReadSpec) else sent.all_args
         return self.gate.enter(args, session=session, turn=run.turn, call_id=call_id)
 
@@ -141,14 +144,14 @@ class Protected(AsyncBaseTool):
 
     _door: Door
 
-    def __call__(self, *args: Any, **kwargs: Any) -> ToolOutput:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> ToolOutput:
         return self.call(*args, **kwargs)
 
-    def call(self, *args: Any, **kwargs: Any) -> ToolOutput:
+    def call(self, /, *args: Any, **kwargs: Any) -> ToolOutput:
         """Judges the call and runs the tool. A refusal is returned, never raised."""
         return self._output(*self._door.call(args, kwargs))
 
-    async def acall(self, *args: Any, **kwargs: Any) -> ToolOutput:
+    async def acall(self, /, *args: Any, **kwargs: Any) -> ToolOutput:
         """Judges the call and runs the tool. A refusal is returned, never raised."""
         return self._output(*await self._door.acall(args, kwargs))
 
@@ -183,14 +186,14 @@ def _is_watched() -> bool:
         watcher = watcher.parent
 
 
-def _call(self: Protected, *args: Any, **kwargs: Any) -> ToolOutput:
+def _call(self: Protected, /, *args: Any, **kwargs: Any) -> ToolOutput:
     """Judges the call and runs the tool. A refusal is returned, never raised."""
     if _is_watched():
         return cast(ToolOutput, _SPANNED[0].__get__(self, type(self))(*args, **kwargs))
     return self._output(*self._door.call(args, kwargs))
 
 
-async def _acall(self: Protected, *args: Any, **kwargs: Any) -> ToolOutput:
+async def _acall(self: Protected, /, *args: Any, **kwargs: Any) -> ToolOutput:
     """Judges the call and runs the tool. A refusal is returned, never raised."""
     if _is_watched():
         return cast(ToolOutput, await _SPANNED[1].__get__(self, type(self))(*args, **kwargs))
@@ -302,12 +305,18 @@ def _tool_bodies(tool: BaseTool, parameters: Parameters) -> tuple[Body, Callable
 
 
 def _within(limit_s: float, body: Callable[[], Any]) -> Any:
-    """Runs sync code for so long at most; what goes on after that is abandoned."""
-    pool = ThreadPoolExecutor(1, thread_name_prefix="unabridged-read")
-    try:
-        return pool.submit(copy_context().run, body).result(timeout=limit_s)
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
+    """Runs sync code for so long at most; what goes on after that is abandoned, and holds back no exit."""
+    late: Future[Any] = Future()
+    context = copy_context()
+
+    def work() -> None:
+        try:
+            late.set_result(context.run(body))
+        except BaseException as error:  # noqa: BLE001 - it is raised where the caller waits
+            late.set_exception(error)
+
+    threading.Thread(target=work, name="unabridged-read", daemon=True).start()
+    return late.result(timeout=limit_s)
 
 
 def _seal(tool: FunctionTool, door: Door) -> None:
