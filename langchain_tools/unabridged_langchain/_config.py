@@ -11,7 +11,6 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables.config import var_child_runnable_config
 
 _READ: Final = "__pregel_read"
-_READ_STATE: Final = "__pregel_read_state"
 
 
 def running() -> Mapping[str, Any]:
@@ -63,20 +62,22 @@ def graph_messages(config: Mapping[str, Any], call_id: str | None) -> Sequence[B
         found = None
     if isinstance(found, list) and (call_id is None or any(holds_call(m, call_id) for m in reversed(found))):
         return found
-    if call_id is not None and (elsewhere := _elsewhere(configurable, call_id)) is not None:
+    if call_id is not None and (elsewhere := _elsewhere(read, call_id)) is not None:
         return elsewhere
     return found if isinstance(found, list) else []
 
 
-def _elsewhere(configurable: Mapping[str, Any], call_id: str) -> Sequence[BaseMessage] | None:
-    read_state = configurable.get(_READ_STATE)
-    if read_state is None:
-        return None
-    state = read_state()
-    lists = [state] if isinstance(state, list) else list((state if isinstance(state, dict) else vars(state)).values())
-    for each in lists:
-        if isinstance(each, list) and any(holds_call(m, call_id) for m in reversed(each)):
-            return each
+def _elsewhere(read: Any, call_id: str) -> Sequence[BaseMessage] | None:
+    """Looks through the other channels, as LangGraph's own `ToolNode` does to make up a state."""
+    arguments: Sequence[Any] = getattr(read, "args", ())
+    channels = arguments[1] if len(arguments) > 1 and isinstance(arguments[1], Mapping) else {}
+    for name in channels:
+        try:
+            found = read(name)
+        except KeyError:
+            continue
+        if isinstance(found, list) and any(holds_call(m, call_id) for m in reversed(found)):
+            return found
     return None
 
 

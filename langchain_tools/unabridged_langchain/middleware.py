@@ -13,27 +13,26 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final, Literal, Self, get_args
 from uuid import uuid4
 
-from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
+from langchain.agents.middleware import AgentMiddleware, AgentState
 from langchain.agents.middleware.types import PrivateStateAttr
 from langchain.tools.tool_node import ToolCallRequest
-from langchain_core.messages import BaseMessage, ToolMessage
+from langchain_core.messages import ToolMessage
 from langchain_core.tools import BaseTool
 from langgraph.types import Command
 from unabridged import _ambient
 from unabridged.contract import InvalidInput, NotYetSupported
 from unabridged.evidence import Ledger, Session
-from unabridged.gate.answering import MAX_CORRECTIONS, replacement_of
 from unabridged.gate.around import siblings_around
 from unabridged.gate.declare import UNDECLARED, Spec, UndeclaredSpec
 from unabridged.gate.presenting import MAX_BYTES, Reply
 from unabridged.gate.runtime import Entered, Gate, Turn
 
-from ._answers import caveated, correction_for, final_text, is_final, judged_message
 from ._body import is_judged
 from ._config import interrupts, running, thread_of
 from ._followups import continue_read_tool, count_read_tool
 from ._guarded import carried_by
 from ._history import is_of_no_tool, look_back
+from ._hooks import GivesCaveats, WrapsModel, messages_of, with_hooks
 from ._place import Frame, frame, framed, guardian_in, inside, kept_session, siblings, spec_here
 from ._place import session_here as found_session
 
@@ -100,10 +99,10 @@ class CoverageMiddleware(AgentMiddleware[CoverageState, Any, Any]):
 
     def __new__(cls, *, on_answer: str = "caveat", hide_until_covered: bool = False, **_: Any) -> Self:
         """Picks the hooks that the arguments need."""
-        parts = (_GivesCaveats,) if on_answer != "off" else ()
+        parts = (GivesCaveats,) if on_answer != "off" else ()
         if on_answer == "strict" or hide_until_covered:
-            parts = (*parts, _WrapsModel)
-        made: Self = super().__new__(_variant(cls, parts))
+            parts = (*parts, WrapsModel)
+        made: Self = super().__new__(with_hooks(cls, parts))
         return made
 
     def __init__(
@@ -208,7 +207,7 @@ class CoverageMiddleware(AgentMiddleware[CoverageState, Any, Any]):
         outer, call = frame(), request.tool_call
         found = self._session(request.state)
         agent = self._agent(request)
-        messages = _messages(request.state)
+        messages = messages_of(request.state)
         beside = siblings(messages, call_id=call["id"], enclosing=outer.enclosing) if messages else None
         specs = agent.specs if not outer.specs else {**outer.specs, **agent.specs}
         seen = None if beside is None or call["id"] is None else (call["id"], beside)
@@ -245,96 +244,6 @@ class CoverageMiddleware(AgentMiddleware[CoverageState, Any, Any]):
             if guardian is None or guardian.explicit_session is None:
                 return kept_session(run, kind="run", principal=self._principal, ledger=self._ledger)
         return found_session(config)
-
-
-class _GivesCaveats(AgentMiddleware[CoverageState, Any, Any]):
-    """Adds the node at the end of a run that puts the caveats before the answer."""
-
-    def after_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
-        """Puts the caveats before the text of the last message."""
-        found = self._session(state)  # type: ignore[attr-defined]
-        messages = _messages(state)
-        if found is None or not messages:
-            return None
-        if state.get("structured_response") is not None:
-            _note_structured(found, messages)
-        look_back(found, messages, spec_of=spec_here)
-        update = caveated(messages, found)
-        return None if update is None else {"messages": update}
-
-
-class _WrapsModel(AgentMiddleware[CoverageState, Any, Any]):
-    """Adds the hook around the model that hides writes without evidence and sends unsupported answers back."""
-
-    _strict: bool
-    _hides: bool
-
-    def wrap_model_call(self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Any]) -> Any:
-        """Calls the model, with the tools that it may see, until its answer is supported."""
-        found = self._session(request.state)  # type: ignore[attr-defined]
-        request = self._visible(request, found)
-        response = handler(request)
-        for asked in range(MAX_CORRECTIONS + 1):
-            again, response = self._mended(request, response, found, last=asked == MAX_CORRECTIONS)
-            if again is None:
-                break
-            response = handler(again)
-            request = again
-        return response
-
-    async def awrap_model_call(
-        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[Any]]
-    ) -> Any:
-        """As `wrap_model_call`, without blocking."""
-        found = self._session(request.state)  # type: ignore[attr-defined]
-        request = self._visible(request, found)
-        response = await handler(request)
-        for asked in range(MAX_CORRECTIONS + 1):
-            again, response = self._mended(request, response, found, last=asked == MAX_CORRECTIONS)
-            if again is None:
-                break
-            response = await handler(again)
-            request = again
-        return response
-
-    def _visible(self, request: ModelRequest[Any], found: Session | None) -> ModelRequest[Any]:
-        if not self._hides:
-            return request
-        visible = [t for t in request.tools if (gate := carried_by(t)) is None or gate.is_covered(found)]
-        return request if len(visible) == len(request.tools) else request.override(tools=visible)
-
-    def _mended(
-        self, request: ModelRequest[Any], response: Any, found: Session | None, *, last: bool
-    ) -> tuple[ModelRequest[Any] | None, Any]:
-        """Returns the request that asks the model to mend its answer, or the response as it may be given."""
-        result, structured = _parts(response)
-        if not self._strict or found is None or not result or not is_final(result[0], structured):
-            return None, response
-        look_back(found, request.messages, spec_of=spec_here)
-        draft = result[0]
-        answer, wrong = judged_message(draft, structured, found)  # type: ignore[arg-type]
-        if wrong is None:
-            if answer.text == draft.text or structured is not None:
-                return None, response
-            return None, ModelResponse([final_text(draft, answer)])  # type: ignore[arg-type]
-        if last:
-            given = final_text(draft, replacement_of(answer, wrong))  # type: ignore[arg-type]
-            return None, ModelResponse([given.model_copy(update={"tool_calls": []})])
-        mended: Any = [*request.messages, *correction_for(result, wrong)]
-        return request.override(messages=mended), response
-
-
-_variants: Final[dict[tuple[type, ...], type]] = {}
-
-
-def _variant(cls: type[Any], parts: tuple[type, ...]) -> type[Any]:
-    parts = tuple(p for p in parts if not issubclass(cls, p))
-    if not parts:
-        return cls
-    found = _variants.get((cls, *parts))
-    if found is None:
-        found = _variants[cls, *parts] = type(cls.__name__, (cls, *parts), {"__module__": cls.__module__})
-    return found
 
 
 @contextmanager
@@ -378,13 +287,6 @@ def _message(reply: Reply, call: Any) -> ToolMessage:
     )
 
 
-def _messages(state: Any) -> Sequence[BaseMessage]:
-    found = state if isinstance(state, list) else None
-    if found is None:
-        found = state.get("messages") if isinstance(state, dict) else getattr(state, "messages", None)
-    return found or ()
-
-
 def _left(gate: Gate, entered: Entered, request: ToolCallRequest, value: Answer) -> Answer:
     """Records what a tool without a guard of its own gave back, and gives it on as it is."""
     message = value if isinstance(value, ToolMessage) else None
@@ -406,20 +308,3 @@ def _leave_by(gate: Gate, entered: Entered, error: BaseException) -> None:
         gate.fail(entered, error)
     else:
         gate.cancel(entered)
-
-
-def _parts(response: Any) -> tuple[list[BaseMessage], Any]:
-    """Returns the messages of a model's response and its structured answer, whatever form a middleware gave it."""
-    inner = getattr(response, "model_response", response)
-    if isinstance(inner, BaseMessage):
-        return [inner], None
-    return list(inner.result), inner.structured_response
-
-
-def _note_structured(found: Session, messages: Sequence[BaseMessage]) -> None:
-    """Notes the calls by which a structured answer was given: no tool ran for them."""
-    for message in reversed(messages):
-        for call in getattr(message, "tool_calls", None) or ():
-            found.note_call(call["id"])
-        if getattr(message, "tool_calls", None):
-            return

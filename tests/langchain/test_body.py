@@ -1,3 +1,4 @@
+# ruff: noqa: ARG001
 """The guard stands in the tool body: there is no way to a tool that does not go through it."""
 
 from __future__ import annotations
@@ -237,7 +238,7 @@ class OwnEntry(Deleter):
     """A tool whose class has a way in of its own."""
 
     def invoke(self, input: Any, config: Any = None, **kwargs: Any) -> Any:
-        return self._run(**(input["args"] if "args" in input else input))
+        return self._run(**input.get("args", input))
 
 
 @pytest.mark.parametrize("kind", [Deleter, OwnEntry])
