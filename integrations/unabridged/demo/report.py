@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from .directory import Changes, Truth
@@ -63,7 +63,6 @@ class DemoReport:
     truth: Truth
     frameworks: Mapping[str, Comparison]
     seconds: float
-    notes: tuple[str, ...] = field(default=())
 
     def to_json(self) -> dict[str, Any]:
         """Returns plain data for `--json`."""
