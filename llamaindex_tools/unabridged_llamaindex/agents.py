@@ -101,6 +101,8 @@ class CoverageFunctionAgent(FunctionAgent):
 
     async def _admit(self, ctx: Any, output: AgentOutput, *, streams: bool = False) -> None:
         session = await session_of(ctx, tools=Tools(_by_name(self.tools or ())))
+        if session is None:
+            raise InvalidInput(field="session", rule="must be in scope where a workflow has a state of its own")
         said = output.response.content or ""
         answer = session.judge_answer(said, language=self.language)
         if said and said == await ctx.store.get(_ADMITTED, default=None):

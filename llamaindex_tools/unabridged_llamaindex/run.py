@@ -24,6 +24,7 @@ from unabridged.gate.history import import_results, import_unknown_past
 from unabridged.gate.runtime import ALONE, Turn
 from unabridged.gate.turn import gate_of, known_names, siblings_of, spec_named
 from workflows import Context
+from workflows.context.state_store import DictState
 from workflows.errors import WorkflowRuntimeError
 from workflows.runtime.types.results import StepWorkerStateContextVar
 
@@ -152,7 +153,7 @@ async def _find(ctx: Context[Any], event: Any, *, name: str, waits: bool) -> Run
     return Run(found, turn, event.tool_id if own else None)
 
 
-async def session_of(ctx: Any, *, tools: Tools) -> Session:
+async def session_of(ctx: Any, *, tools: Tools) -> Session | None:
     """Returns the session of a run: the one in scope, else the one that is bound to the run's context.
 
     A context that was filled elsewhere, in another process, has a past that is not known here: that blocks.
@@ -160,11 +161,13 @@ async def session_of(ctx: Any, *, tools: Tools) -> Session:
     return (await _session(ctx.store, tools, waits=True))[0]
 
 
-async def _session(store: Any, tools: Tools, *, waits: bool) -> tuple[Session, bool]:
+async def _session(store: Any, tools: Tools, *, waits: bool) -> tuple[Session | None, bool]:
     """Returns the session of a run, and whether the history of the run could be compared with its ledger."""
     found, foreign = current_session(), False
     if found is None:
         found, foreign = await _bound(store, waits=waits)
+    if found is None:
+        return None, False
     if foreign:
         import_unknown_past(found, tools.resources)
     run = f"{active_instrument_tags.get().get('llamaindex.run_id')} {found.key.digest}"
@@ -178,20 +181,28 @@ async def _session(store: Any, tools: Tools, *, waits: bool) -> tuple[Session, b
     return found, True
 
 
-async def _bound(store: Any, *, waits: bool) -> tuple[Session, bool]:
+async def _bound(store: Any, *, waits: bool) -> tuple[Session | None, bool]:
+    """Returns the session that is bound to a context, and whether the context comes from another process.
+
+    A state with fields of its own cannot hold the name of a session, so that a restored one would look innocent:
+    such a workflow opens its session itself.
+    """
     known = _BOUND.get(store)
-    noted = None if known is not None else await store.get(SESSION_KEY, default=None)
+    if known is not None:
+        return known, False
+    if not isinstance(await store.get_state(), DictState):
+        return None, False
+    noted = await store.get(SESSION_KEY, default=None)
     foreign = isinstance(noted, Mapping) and noted.get("process") != _process()
     with _lock:
-        if known is None:
-            known = _BOUND.get(store)
-        first = known is None
-        if known is None:
-            name = noted["id"] if isinstance(noted, Mapping) and not foreign else secrets.token_urlsafe(16)
-            known = _BOUND[store] = session(name, kind="run")
-    if first and waits and (noted is None or foreign):
+        known = _BOUND.get(store)
+        if known is not None:
+            return known, False
+        name = noted["id"] if isinstance(noted, Mapping) and not foreign else secrets.token_urlsafe(16)
+        known = _BOUND[store] = session(name, kind="run")
+    if waits and (noted is None or foreign):
         await store.set(SESSION_KEY, {"id": known.key.thread, "process": _process()})
-    return known, foreign and first
+    return known, foreign
 
 
 def _process() -> str:
