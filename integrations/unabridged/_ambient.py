@@ -6,9 +6,30 @@ It stands at the bottom of the tree so that the reader can record itself without
 from __future__ import annotations
 
 import threading
-from contextvars import ContextVar
-from typing import Any, Protocol
+from contextvars import ContextVar, Token
+from typing import Any, Generic, Protocol, TypeVar
 from weakref import WeakKeyDictionary
+
+_T = TypeVar("_T")
+
+
+class Held(Generic[_T]):
+    """Sets a context variable for a block.
+
+    A class: what every call of a tool goes through should not cost the generator that `contextmanager` drives.
+    """
+
+    __slots__ = ("_token", "_value", "_variable")
+
+    def __init__(self, variable: ContextVar[_T], value: _T) -> None:
+        self._variable = variable
+        self._value = value
+
+    def __enter__(self) -> None:
+        self._token: Token[_T] = self._variable.set(self._value)
+
+    def __exit__(self, *_: object) -> None:
+        self._variable.reset(self._token)
 
 
 class Recorder(Protocol):

@@ -5,10 +5,12 @@ A sub-agent, or a tool that calls tools, runs while the other calls of its calle
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import Any, Final
+
+from unabridged._ambient import Held
 
 Asking = tuple[str, Mapping[str, Any]]
 """A call of a turn: the tool's name and the arguments."""
@@ -20,11 +22,6 @@ def siblings_around() -> tuple[Asking, ...]:
     return _around.get()
 
 
-@contextmanager
-def inside(siblings: Sequence[Asking]) -> Iterator[None]:
+def inside(siblings: Sequence[Asking]) -> AbstractContextManager[None]:
     """Makes `siblings`, all other calls of the turn and of the turns around it, known to what runs in the block."""
-    token = _around.set(tuple(siblings))
-    try:
-        yield
-    finally:
-        _around.reset(token)
+    return Held(_around, tuple(siblings))

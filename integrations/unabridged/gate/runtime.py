@@ -7,8 +7,8 @@ wants. Every decision is made here, so that sync and async and both frameworks s
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, assert_never
@@ -42,6 +42,7 @@ class Turn:
 
 
 ALONE = Turn()
+_UNCHANGED = nullcontext()
 _IDS = frozenset({str, int, float})
 _ANY_TARGET = "\0"
 """Stands for a target that is not known yet: no record has this id."""
@@ -57,17 +58,9 @@ class Entered:
     deadline_s: float | None = None
     started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
 
-    @contextmanager
-    def scope(self) -> Iterator[None]:
+    def scope(self) -> AbstractContextManager[None]:
         """Puts the session in scope for the body, so that nested reads, tools and agents join it."""
-        if self.session is None:
-            yield
-            return
-        token = _ambient.ambient.set(self.session)
-        try:
-            yield
-        finally:
-            _ambient.ambient.reset(token)
+        return _UNCHANGED if self.session is None else _ambient.Held(_ambient.ambient, self.session)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from pydantic import BaseModel
+from pydantic_core import to_jsonable_python
 
 from unabridged.contract import (
     Proof,
@@ -120,7 +121,7 @@ def _bare(value: Any, spec: ReadSpec, call: Call, started_at: datetime) -> ReadR
         read=_header(started_at),
         proof=Proof(level=level, end=end, basis="declared"),
     )
-    ids = [i[spec.id] for i in items if isinstance(i, Mapping) and spec.id in i]
+    ids = [i[spec.id] for i in items if (type(i) is dict or isinstance(i, Mapping)) and spec.id in i]
     return with_ids(result, ids if len(ids) == len(items) else [])
 
 
@@ -131,7 +132,8 @@ def _items(value: Any, spec: ReadSpec) -> list[Any] | None:
     if isinstance(value, Mapping | str | bytes | int | float | BaseModel) or dataclasses.is_dataclass(value):
         return [jsonable(value)]
     if isinstance(value, list | tuple | set | frozenset):
-        return [jsonable(v) for v in value]
+        items: list[Any] = jsonable(list(value))
+        return items
     return [jsonable(value)]
 
 
@@ -150,8 +152,6 @@ def jsonable(value: Any) -> Any:
     """Returns a value that JSON can hold; what it cannot becomes its text."""
     if value is None or isinstance(value, str | int | float | bool):
         return value
-    from pydantic_core import to_jsonable_python
-
     return to_jsonable_python(value, fallback=str, serialize_unknown=True)
 
 
