@@ -34,7 +34,7 @@ class Scripted(FunctionCallingLLM):
 
     @property
     def metadata(self) -> LLMMetadata:
-        return LLMMetadata(is_function_calling_model=True, model_name="scripted")
+        return LLMMetadata(is_chat_model=True, is_function_calling_model=True, model_name="scripted")
 
     def _prepare_chat_with_tools(self, tools: Any, user_msg: Any = None, chat_history: Any = None, **_: Any) -> Any:
         self.shown.append([t.metadata.name for t in tools])

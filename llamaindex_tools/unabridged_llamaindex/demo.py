@@ -35,7 +35,7 @@ class ScriptedLLM(FunctionCallingLLM):
     @property
     def metadata(self) -> LLMMetadata:
         """Says that it calls functions."""
-        return LLMMetadata(is_function_calling_model=True, model_name="scripted")
+        return LLMMetadata(is_chat_model=True, is_function_calling_model=True, model_name="scripted")
 
     def _reply(self, messages: Sequence[ChatMessage]) -> ChatResponse:
         move = self.next_move(steps_in(messages))
