@@ -252,8 +252,15 @@ def test_the_language_is_that_of_the_text(text: str, language: str) -> None:
         "None are open.", "There are no hosts.", "Nothing was posted in January.", "These six are all of them.",
         "There are 7 issues.", "That is the entire list.", "The word does not occur.", "It hasn't any.",
         "The pattern occurs twice.", "The vip queue is empty.", "Es gibt keine Tickets.", "Nichts gefunden.",
-        "Das sind alle Konten.", "Insgesamt siebzehn, davon zwei offen.", "No further accounts remain.",
-        "Only T-5 is open.", "Never logged in.", "Das Wort kommt nicht vor.", "So ein Konto existiert nicht.", "It is not there.", "Kein Konto ohne Besitzer.",
+        "Das sind alle Konten.",
+        "Insgesamt siebzehn, davon zwei offen.",
+        "No further accounts remain.",
+        "Only T-5 is open.",
+        "Never logged in.",
+        "Das Wort kommt nicht vor.",
+        "So ein Konto existiert nicht.",
+        "It is not there.",
+        "Kein Konto ohne Besitzer.",
     ],
 )  # fmt: skip
 def test_a_sweeping_statement_is_noticed(text: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from evidence.made_reads import AT, OWN_LIMIT, at, counted, cut, frozen, made, page
 from unabridged.contract import REASON_CODES, InvalidInput, RetryWithDeadline, merge, presented
-from unabridged.evidence import Asked, Evidence, RecordedRead, WriteIntent, judge_write
+from unabridged.evidence import Asked, Evidence, RecordedRead, WriteIntent, header_of, judge_write
 
 
 def codes(intent: WriteIntent, *reads: object, now_s: float = 0, **how: Any) -> list[str]:
@@ -182,6 +182,34 @@ def test_a_later_complete_read_clears_what_its_filters_cover_and_nothing_else() 
     assert codes(write(), narrow, made("gadgets", [1, 2])) == ["EVIDENCE_INCOMPLETE"]
 
 
+def test_a_scope_of_two_filters_covers_neither_of_them_alone() -> None:
+    both = made("widgets", filters={"region": "eu", "owner": None})
+    for one in ({"region": "eu"}, {"owner": None}):
+        assert codes(write(), page("widgets", [1], filters=one), both) == ["EVIDENCE_INCOMPLETE"]
+    narrower = page("widgets", [1], filters={"region": "eu", "owner": None, "state": "open"})
+    assert codes(write(), narrower, both) == []
+
+
+def test_an_id_that_two_reads_hold_is_evidence_while_one_of_them_stands() -> None:
+    evidence = Evidence([made("widgets", [1, 2], filters={"x": 1}), made("widgets", [1, 3], filters={"y": 1})])
+    assert judge_write(write(targets=[1, 2, 3]), evidence, now=AT).allowed
+    evidence.add(header_of(made("widgets", filters={"x": 1})))
+    assert judge_write(write(targets=[1, 3]), evidence, now=AT).allowed
+    assert judge_write(write(targets=[2]), evidence, now=AT).codes == ("TARGET_NOT_IN_EVIDENCE",)
+    evidence.add(header_of(made("widgets", filters={"y": 1})))
+    assert judge_write(write(targets=[1]), evidence, now=AT).codes == ("TARGET_NOT_IN_EVIDENCE",)
+
+
+def test_what_was_cleared_leaves_nothing_behind_in_the_index() -> None:
+    evidence = Evidence()
+    for n in range(200):
+        evidence.add(header_of(page("orders", [n], filters={"id": n, "x": n})))
+    evidence.add(header_of(made("orders", [1])))
+    assert len(evidence.standing) == 1
+    assert len(evidence._scopes["orders"]) == 1
+    assert evidence._pairs["orders"] == {}
+
+
 def test_a_cleared_read_counts_for_nothing_any_more() -> None:
     old, new = made("widgets", [1, 2]), made("widgets", [2, 3], start_s=100)
     assert codes(write(targets=[1]), old, new, now_s=100) == ["TARGET_NOT_IN_EVIDENCE"]
@@ -236,6 +264,10 @@ def test_a_chain_is_a_snapshot_only_when_one_spans_it() -> None:
 
     assert codes(write(require="snapshot"), *chain("v1", "v1")) == []
     assert codes(write(require="snapshot"), *chain("v1", "v2")) == ["EVIDENCE_WEAK"]
+    first = page("widgets", [1], snapshot="v1")
+    assert first.consistency == "interval"
+    last = frozen("widgets", [2], snapshot="v1", continues=first.read.id)
+    assert codes(write(require="snapshot"), first, last) == ["EVIDENCE_WEAK"]
 
 
 def test_two_ways_on_from_one_page_are_two_chains() -> None:

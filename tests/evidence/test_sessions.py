@@ -427,7 +427,10 @@ def test_erasing_forgets_and_refuses_until_the_session_is_opened_anew(clock: Clo
     with pytest.raises(UnresolvedHandle):
         found.resolve(result.continuation.handle)
     assert codes(found) == ["GUARD_FAILED"]
+    assert found.judge_answer("Done.").outcome == "accept_with_caveat"
+    assert found.caveats()[0].status == "unavailable"
     assert codes(session("x", ledger=ledger, now=clock)) == []
+    assert session("x", ledger=ledger, now=clock).judge_answer("Done.").outcome == "accept"
 
 
 def test_an_evicted_session_refuses_also_when_it_is_opened_again(clock: Clock) -> None:
@@ -532,6 +535,7 @@ def test_a_header_that_was_pickled_covers_nothing_and_holds_no_ids() -> None:
     old = header_of(page("widgets", [2], filters={"owner": "ann"}))
     assert len(Evidence([old, read]).standing) == 1
     assert len(Evidence([old, again]).standing) == 2
+    assert len(Evidence([pickle.loads(pickle.dumps(old)), again]).standing) == 2
     assert copy.copy(again).fields == ("owner",)
     assert len(pickle.loads(pickle.dumps(Evidence([old, read])))) == 2
 

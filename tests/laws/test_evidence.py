@@ -14,7 +14,7 @@ from unabridged.contract import NextPage, Proof, ReadResult, Total, new_handle
 from unabridged.evidence import Asked, Evidence, RecordedRead, WriteIntent, header_of, judge_write
 
 RESOURCES = ("widgets", "gadgets")
-FILTERS: tuple[dict[str, Any], ...] = ({}, {"id": 1}, {"id": 2}, {"x": None}, {"id": 1, "x": None})
+FILTERS: tuple[dict[str, Any], ...] = ({}, {"id": 1}, {"id": 2}, {"x": None}, {"id": 1, "x": None}, {"id": 2, "x": 0})
 CODES: tuple[tuple[str, ...], ...] = (
     (), (), OWN_LIMIT, ("SOURCE_UNAVAILABLE:status",), ("COVERAGE_UNKNOWN",), ("APPROXIMATE_METHOD",),
     (*OWN_LIMIT, "SOURCE_UNAVAILABLE:status"),
@@ -98,6 +98,7 @@ def test_the_indexed_guard_agrees_with_the_plain_one(
 
 
 @given(sessions(), intents)
+@settings(max_examples=300)
 def test_judging_after_every_read_changes_nothing(reads: list[RecordedRead], intent: WriteIntent) -> None:
     grown = Evidence()
     for read in reads:
@@ -106,7 +107,8 @@ def test_judging_after_every_read_changes_nothing(reads: list[RecordedRead], int
     assert judge_write(intent, grown, now=at(300)) == judge_write(intent, reads, now=at(300))
 
 
-@given(sessions())
+@given(sessions(max_size=12))
+@settings(max_examples=400)
 def test_the_standing_reads_are_those_that_nothing_later_covers(reads: list[RecordedRead]) -> None:
     standing, _ = units_of(reads)
     found = Evidence(reads).standing

@@ -391,14 +391,20 @@ class Session:
         from unabridged.answers import judge_answer
 
         with self._turn() as (journal, _):
-            return judge_answer(text, journal.evidence, claims=claims, language=language)
+            return judge_answer(text, self._known(journal), claims=claims, language=language)
 
     def caveats(self, *, language: str | None = None) -> tuple[Caveat, ...]:
         """Returns a caveat for every read that is not complete."""
         from unabridged.answers import caveats
 
         with self._turn() as (journal, _):
-            return caveats(journal.evidence, language=language)
+            return caveats(self._known(journal), language=language)
+
+    @staticmethod
+    def _known(journal: Journal) -> Evidence:
+        """Returns the evidence; of a session that was evicted or erased, that nothing can be said."""
+        evidence = journal.evidence
+        return evidence if journal.alive else Evidence([Asked("session").from_history()])
 
     def erase(self) -> None:
         """Forgets headers, records and handles. Writes are refused until a session of the key is opened anew."""
