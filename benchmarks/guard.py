@@ -17,6 +17,8 @@ TARGETS: Final = 1_000
 NOW: Final = datetime(2026, 11, 30, 8, 0, tzinfo=UTC)
 _DECISION_US: Final = 2.0
 _TARGET_US: Final = 0.06
+_BESIDE: Final = frozenset({"no targets, 20 resources named", "a refusal: nothing was read of it"})
+"""Worth knowing, but not the case that the budget is stated for."""
 
 
 def evidence() -> Evidence:
@@ -59,11 +61,12 @@ def run() -> list[Figure]:
         name: lambda intent=intent: judge_write(intent, view, now=NOW)  # type: ignore[misc]
         for name, intent in intents.items()
     }
-    works["1,000 targets, intent built for the call"] = lambda: judge_write(
+    works["1,000 targets, intent made for the call"] = lambda: judge_write(
         WriteIntent("archive", targets=ids), view, now=NOW
     )
-    works["50 targets, one resource, intent built"] = lambda: judge_write(
-        WriteIntent("archive", relies_on=["resource-0"], targets=few), view, now=NOW
+    prepared = WriteIntent("archive", relies_on=["resource-0"])
+    works["50 targets, one resource named, prepared intent aimed"] = lambda: judge_write(
+        prepared.aimed_at(few, tool="archive"), view, now=NOW
     )
     for name, intent in intents.items():
         if not name.startswith("a refusal"):
@@ -71,4 +74,5 @@ def run() -> list[Figure]:
     calls = {name: 200 if "1,000" in name else 2_000 for name in works}
     samples = measure(works, baseline="no targets, every inventory read", rounds=31, calls=calls)
     counts = {name: TARGETS if "1,000" in name else 50 if "50" in name else 0 for name in works}
-    return [samples.micros(name, what=name, budget=_DECISION_US + _TARGET_US * counts[name]) for name in works]
+    budgets = {name: _DECISION_US + _TARGET_US * count for name, count in counts.items()}
+    return [samples.micros(name, what=name, budget=None if name in _BESIDE else budgets[name]) for name in works]

@@ -112,6 +112,7 @@ def measure(
     rounds: int,
     calls: int | Mapping[str, int] = 1,
     clock: Callable[[], float] = time.process_time,
+    before: Work | None = None,
 ) -> Samples:
     """Returns the times of variants that take turns.
 
@@ -121,10 +122,13 @@ def measure(
         rounds: how often each takes its turn.
         calls: how many calls a turn has, for all or by name.
         clock: CPU time of the process, or wall time.
+        before: runs before every turn, outside of the clock.
     """
     works = {**variants, CONTROL: variants[baseline]}
     number = {n: calls if isinstance(calls, int) else calls.get(n, calls.get(baseline, 1)) for n in works}
     for work in variants.values():
+        if before is not None:
+            before()
         work()
     gc.collect()
     gc.freeze()
@@ -134,6 +138,8 @@ def measure(
     for _ in range(rounds):
         draw.shuffle(order)
         for name in order:
+            if before is not None:
+                before()
             found[name].append(_turn(works[name], number[name], clock))
     gc.unfreeze()
     return Samples({name: tuple(times) for name, times in found.items()}, baseline)

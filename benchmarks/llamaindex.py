@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import Any, Final
 
 from llama_index.core.tools import FunctionTool, ToolOutput
-from unabridged import session
 from unabridged_llamaindex import protect
 
 from .envelope import records
+from .fresh import FreshSession
 from .harness import Figure, Work, measure
 
 _BUDGET: Final = 1.05
 _ROUNDS: Final = 101
+_TURN: Final = (20, 200, 200)
 _KEPT: Final = records(100)
 
 
@@ -65,12 +66,12 @@ def run() -> list[Figure]:
         writes={"archive_accounts": {"relies_on": ["accounts"], "targets": "account_ids"}},
         neutral=["add"],
     )
+    fresh = FreshSession(_work(guarded[0], _CALLS["read of 100 records"][1]))
     figures = []
-    with session("bench-llamaindex"):
-        for what, (place, arguments) in _CALLS.items():
-            variants = {"bare": _work(plain[place], arguments), "guarded": _work(guarded[place], arguments)}
-            calls = 50 if "read" in what else 500
-            samples = measure(variants, baseline="bare", rounds=_ROUNDS, calls=calls)
-            note = f"bare {samples.median_s('bare') * 1e6:,.1f} us"
-            figures.append(samples.times("guarded", what=what, budget=_BUDGET, note=note))
+    for what, (place, arguments) in _CALLS.items():
+        variants = {"bare": _work(plain[place], arguments), "guarded": _work(guarded[place], arguments)}
+        samples = measure(variants, baseline="bare", rounds=_ROUNDS, calls=_TURN[place], before=fresh)
+        note = f"bare {samples.median_s('bare') * 1e6:,.1f} us"
+        figures.append(samples.times("guarded", what=what, budget=_BUDGET, note=note))
+    fresh.close()
     return figures

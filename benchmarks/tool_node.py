@@ -8,10 +8,10 @@ from langchain_core.messages import AIMessage
 from langchain_core.tools import BaseTool, StructuredTool
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode
-from unabridged import session
 from unabridged_langchain import protect
 
 from .envelope import records
+from .fresh import FreshSession
 from .harness import Figure, Work, measure
 
 _BUDGET: Final = 1.03
@@ -74,11 +74,12 @@ def _work(graph: Any, call: tuple[str, dict[str, Any]]) -> Work:
 def run() -> list[Figure]:
     """Measures a write that is judged by a whole read, and a read that leaves evidence."""
     bare, guarded = _graph(plain_tools()), _graph(guarded_tools())
+    fresh = FreshSession(_work(guarded, READ))
     figures = []
-    with session("bench-tool-node"):
-        for call, what in ((READ, f"read of {_RECORDS} records"), (WRITE, "write of 10 targets")):
-            variants = {"bare": _work(bare, call), "guarded": _work(guarded, call)}
-            samples = measure(variants, baseline="bare", rounds=_ROUNDS, calls=_CALLS)
-            note = f"bare {samples.median_s('bare') * 1e6:,.0f} us"
-            figures.append(samples.times("guarded", what=what, budget=_BUDGET, note=note))
+    for call, what in ((READ, f"read of {_RECORDS} records"), (WRITE, "write of 10 targets")):
+        variants = {"bare": _work(bare, call), "guarded": _work(guarded, call)}
+        samples = measure(variants, baseline="bare", rounds=_ROUNDS, calls=_CALLS, before=fresh)
+        note = f"bare {samples.median_s('bare') * 1e6:,.0f} us"
+        figures.append(samples.times("guarded", what=what, budget=_BUDGET, note=note))
+    fresh.close()
     return figures
