@@ -186,6 +186,8 @@ def test_a_scope_of_two_filters_covers_neither_of_them_alone() -> None:
     both = made("widgets", filters={"region": "eu", "owner": None})
     for one in ({"region": "eu"}, {"owner": None}):
         assert codes(write(), page("widgets", [1], filters=one), both) == ["EVIDENCE_INCOMPLETE"]
+    ones = [page("widgets", [1], filters={"region": "eu"}), page("widgets", [1], filters={"owner": None})]
+    assert len(Evidence([*ones, both]).standing) == 3
     narrower = page("widgets", [1], filters={"region": "eu", "owner": None, "state": "open"})
     assert codes(write(), narrower, both) == []
 
