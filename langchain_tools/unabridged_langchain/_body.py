@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import json
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -249,6 +250,20 @@ class _Own:
 def is_judged(spec: Spec) -> bool:
     """Tells whether the calls of a tool are judged by the reads before them."""
     return isinstance(spec, UndeclaredSpec) or (isinstance(spec, WriteSpec) and spec.independent is None)
+
+
+def told_by(output: Any, spec: Spec) -> Any:
+    """Returns what a tool gave back, as far as it can be told from the message that LangChain made of it."""
+    if not isinstance(output, ToolMessage):
+        return output
+    content = output.content
+    if isinstance(content, str) and content[:1] in ("[", "{"):
+        try:
+            content = json.loads(content)
+        except ValueError:
+            content = output.content
+    judged = isinstance(spec, ReadSpec) and callable(spec.judge)
+    return (content, output.artifact) if judged and output.artifact is not None else content
 
 
 def _as_sent(sent: Mapping[str, Any], final: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,14 +3,13 @@
 It needs langchain-core only. It is synchronous, raises, and runs inline, since LangChain swallows what any other
 handler raises in one way of calling or another. Where a handler is attached decides what it sees: give it to `invoke`
 or `with_config` (`config={"callbacks": [guard]}`), not to a constructor and not inside a `CallbackManager`, which do
-not hand it down. It sees nothing of `.func`, of `callbacks=[]`, of bare threads and of cached results;
-wrapped tools do.
+not hand it down. It sees nothing of `.func`, of `callbacks=[]`, of bare threads and of cached results, and not the
+thread that only the config of a tool called at the top names; wrapped tools do.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,14 +21,14 @@ from langchain_core.outputs import LLMResult
 from unabridged.contract import InvalidInput
 from unabridged.evidence import Session, current_session, session
 from unabridged.gate.around import siblings_around
-from unabridged.gate.declare import UNDECLARED, ReadSpec, Spec, declarations
+from unabridged.gate.declare import UNDECLARED, Spec, declarations
 from unabridged.gate.presenting import Reply
 from unabridged.gate.refusing import CallRefused
 from unabridged.gate.runtime import Entered, Gate, Turn
 from unabridged.gate.turn import siblings_of
 
-from ._body import is_judged
-from ._config import interrupts, thread_of
+from ._body import is_judged, told_by
+from ._config import interrupts, running, thread_of
 from ._history import look_back
 from ._place import Asked, Guardian, frame, kept_session, spec_here, turn_here
 from ._runs import is_guarded_run, watch
@@ -179,7 +178,7 @@ class PartialReadGuard(Guardian):
         if isinstance(output, ToolMessage) and output.status == "error":
             gate.fail(entered, ValueError())
             return
-        gate.leave(entered, _value(output, gate.spec))
+        gate.leave(entered, told_by(output, gate.spec))
 
     def on_tool_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         """Records that a tool failed; one that was interrupted will be asked again."""
@@ -201,7 +200,7 @@ class PartialReadGuard(Guardian):
         found = current_session() or self.explicit_session
         if found is not None:
             return found
-        thread = thread_of({"metadata": metadata})
+        thread = thread_of({"metadata": metadata}) or thread_of(running())
         return self.own_session() if thread is None else kept_session(thread, kind="thread")
 
     def _turn(self, gate: Gate, args: Mapping[str, Any], call_id: str | None, found: Session) -> Turn | None:
@@ -217,17 +216,3 @@ class PartialReadGuard(Guardian):
         return self._told[name] if name in self._told else spec_here(name)
 
     _spec_in_history = _spec_in_turn
-
-
-def _value(output: Any, spec: Spec) -> Any:
-    """Returns what a tool gave back, as far as it can be told from the message that LangChain made of it."""
-    if not isinstance(output, ToolMessage):
-        return output
-    content = output.content
-    if isinstance(content, str) and content[:1] in ("[", "{"):
-        try:
-            content = json.loads(content)
-        except ValueError:
-            content = output.content
-    judged = isinstance(spec, ReadSpec) and callable(spec.judge)
-    return (content, output.artifact) if judged and output.artifact is not None else content

@@ -27,7 +27,7 @@ from unabridged.gate.declare import UNDECLARED, Spec, UndeclaredSpec
 from unabridged.gate.presenting import MAX_BYTES, Reply
 from unabridged.gate.runtime import Entered, Gate, Turn
 
-from ._body import is_judged
+from ._body import is_judged, told_by
 from ._config import interrupts, running, thread_of
 from ._followups import continue_read_tool, count_read_tool
 from ._guarded import carried_by
@@ -297,7 +297,7 @@ def _left(gate: Gate, entered: Entered, request: ToolCallRequest, value: Answer)
     if message is not None and message.status == "error" and not isinstance(gate.spec, UndeclaredSpec):
         gate.fail(entered, ValueError())
         return value
-    gate.leave(entered, value if message is None else message.content)
+    gate.leave(entered, told_by(value, gate.spec))
     return value
 
 
