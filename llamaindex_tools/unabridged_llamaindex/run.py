@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
-from llama_index.core.agent.workflow.workflow_events import ToolCall
+from llama_index.core.agent.workflow import AgentWorkflow, BaseWorkflowAgent, ToolCall
 from llama_index.core.instrumentation.dispatcher import active_instrument_tags  # type: ignore[attr-defined]
-from llama_index.core.tools import ToolSelection
+from llama_index.core.memory import BaseMemory
+from llama_index.core.tools import BaseTool, ToolSelection
 from unabridged.evidence import Session, current_session, session
 from unabridged.gate.around import Asking, siblings_around
 from unabridged.gate.declare import NEUTRAL, UNDECLARED, ReadSpec, Spec
@@ -210,17 +211,22 @@ def _process() -> str:
 
 
 async def _history(store: Any, *, waits: bool) -> list[Any] | None:
+    """Returns the messages of a run; nothing where they would have to be waited for."""
     memory = await store.get("memory", default=None)
-    if memory is None:
-        messages = []
-    elif waits:
+    messages: list[Any] = []
+    if isinstance(memory, BaseMemory) and waits:  # a workflow of the user's own may keep anything there
         messages = await memory.aget_all()
-    else:
+    elif isinstance(memory, BaseMemory):
         try:
             messages = memory.get_all()
         except RuntimeError:  # it runs a loop of its own, where one is running already
             return None
-    return [*messages, *await store.get("scratchpad", default=[])]
+    return [*messages, *await _scratchpad(store)]
+
+
+async def _scratchpad(store: Any) -> list[Any]:
+    found = await store.get("scratchpad", default=None)
+    return found if isinstance(found, list) else []
 
 
 async def note_turn(ctx: Any, calls: Sequence[ToolSelection], *, agent: str) -> None:
@@ -232,7 +238,7 @@ async def note_turn(ctx: Any, calls: Sequence[ToolSelection], *, agent: str) -> 
 async def _turn(store: Any, event: Any, tools: Tools, *, seen: bool) -> Turn:
     count = await store.get("num_tool_calls", default=0)
     calls: list[Row] | None = []
-    if isinstance(event, ToolCall) and count:
+    if isinstance(event, ToolCall) and isinstance(count, int) and count:
         calls = _own_turn([await _noted_calls(store), await _written_calls(store)], event, count)
     if calls is None or not seen:  # what cannot be seen may have asked for anything that the agent can ask for
         own = event.tool_name if isinstance(event, ToolCall) else None
@@ -270,17 +276,15 @@ async def _noted_calls(store: Any) -> list[Row]:
 
 
 async def _written_calls(store: Any) -> list[Row]:
-    scratchpad = await store.get("scratchpad", default=[])
+    scratchpad = await _scratchpad(store)
     return calls_in(scratchpad[-1]) if scratchpad else []
 
 
-def tools_of(ctx: Any, agent: str | None) -> Tools:
-    """Returns the tools of the running agent."""
+def tools_of(ctx: Any, agent: object) -> Tools:
+    """Returns the tools of the running agent; a workflow of the user's own may have others than can be seen."""
     workflow = getattr(getattr(ctx, "_face", None), "_workflow", None)
-    agents = getattr(workflow, "agents", None)
-    holder = agents.get(agent) if isinstance(agents, dict) else workflow
-    tools = getattr(holder, "tools", None)
-    if tools is None:
+    holder = workflow.agents.get(str(agent)) if isinstance(workflow, AgentWorkflow) else workflow
+    if not isinstance(holder, BaseWorkflowAgent):
         return UNSEEN_TOOLS
-    found = {tool.metadata.name: tool for tool in tools}
-    return Tools(found, whole=getattr(holder, "tool_retriever", None) is None)
+    found = {tool.metadata.get_name(): tool for tool in holder.tools or () if isinstance(tool, BaseTool)}
+    return Tools(found, whole=holder.tool_retriever is None)

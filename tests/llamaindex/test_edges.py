@@ -130,13 +130,13 @@ class Custom(Workflow):
 
     def __init__(self, tools: list[Any], calls: list[Any]) -> None:
         super().__init__()
-        self.own_tools = {t.metadata.name: t for t in tools}
+        self.tools = {t.metadata.name: t for t in tools}
         self.calls = calls
 
     @step
     async def go(self, ctx: Context[State], ev: StartEvent) -> StopEvent:
-        outputs = [await self.own_tools[name].acall(**args) for name, args in self.calls]
-        outputs += [self.own_tools[name].call(**args) for name, args in self.calls]
+        outputs = [await self.tools[name].acall(**args) for name, args in self.calls]
+        outputs += [self.tools[name].call(**args) for name, args in self.calls]
         return StopEvent(result=outputs)
 
 
@@ -158,6 +158,33 @@ async def test_a_workflow_with_a_state_of_its_own_must_open_its_session() -> Non
     outputs = await Custom(shop.tools(), [READ, WRITE]).run()
     assert [codes(o.content) for o in outputs] == [[], ["GUARD_FAILED"]] * 2
     assert shop.written == []
+
+
+class Loose(Workflow):
+    """A workflow whose state holds what it likes, under names that agents use too."""
+
+    tools = "none"
+
+    def __init__(self, own: list[Any], ids: list[str]) -> None:
+        super().__init__()
+        self.own, self.ids = own, ids
+
+    @step
+    async def go(self, ctx: Context, ev: StartEvent) -> StopEvent:
+        for name in ("memory", "scratchpad", "num_tool_calls", "current_agent_name", "unabridged_turn"):
+            await ctx.store.set(name, {"of": ["mine"]})
+        read, write, _ = self.own
+        return StopEvent(result=[await read.acall(), await write.acall(ids=self.ids)])
+
+
+Loose.go.__annotations__.update(ctx=Context, ev=StartEvent)
+
+
+async def test_a_workflow_may_keep_what_it_likes_in_its_state() -> None:
+    shop = Shop()
+    outputs = await Loose(shop.tools(), ["o-1"]).run()
+    assert [o.is_error for o in outputs] == [False, False]
+    assert codes((await Loose(shop.tools(), ["o-9"]).run())[1].content) == ["TARGET_NOT_IN_EVIDENCE"]
 
 
 async def test_a_react_agent_is_guarded() -> None:
