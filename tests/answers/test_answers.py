@@ -39,7 +39,8 @@ def test_the_four_empties_have_four_wordings() -> None:
 def test_the_catalogues_say_the_same_in_both_languages() -> None:
     tables = [texts.CAVEATS, texts.WHY, texts.WHY_DETAIL, texts.CLAIMED, texts.WHY_NOT]
     singles = [
-        texts.UNKNOWN_CODE, texts.FILTERED, texts.UNDECLARED, texts.ALL_OF, texts.AND_MORE, texts.CHECKED,
+        texts.UNKNOWN_CODE, texts.FILTERED, texts.UNFILTERED, texts.WINDOW, texts.WITHOUT, texts.UNDECLARED,
+        texts.AND_MORE, texts.CHECKED,
         texts.BETWEEN, texts.AT, texts.ONE_SNAPSHOT, texts.SNAPSHOTS, texts.INTERVAL, texts.REPLACEMENT,
     ]  # fmt: skip
     entries = [entry for table in tables for entry in table.values()] + singles
@@ -76,6 +77,16 @@ def test_a_count_on_whole_reads_says_what_was_checked() -> None:
     two = judge_answer("Zero.", [frozen("widgets"), frozen("queues")])
     assert two.checked is not None
     assert two.checked.endswith("each in a snapshot of its own.")
+
+
+def test_the_limits_of_a_source_are_part_of_its_scope() -> None:
+    whole = judge_answer("Zero.", [made("projects", excludes=("archived",))])
+    assert whole.checked is not None
+    assert "projects (unfiltered; without archived)" in whole.checked
+    assert whole.coverage["reads"][0]["excludes"] == ["archived"]
+    narrow = made("logins", [], "SCOPE_NARROWED", filters={"user": "kanarie"}, window="90 days")
+    assert caveats([narrow])[0].startswith("logins (filtered by user; within 90 days): ")
+    assert caveats([narrow], language="de")[0].startswith("logins (gefiltert nach user; innerhalb von 90 days): ")
 
 
 def test_the_caveats_stand_before_the_text_each_once() -> None:

@@ -22,6 +22,7 @@ from unabridged.contract import (
 )
 
 AT = datetime(2026, 11, 30, 9, tzinfo=UTC)
+_OF_SCOPE = ("intent", "visibility", "snapshot", "selection", "window", "excludes")
 OWN_LIMIT = ("CLIENT_LIMIT_REACHED", "MORE_PAGES_AVAILABLE")
 
 
@@ -41,7 +42,7 @@ def made(
     **parts: Any,
 ) -> ReadResult:
     """Returns a result; items that are no objects are taken as ids, and `None` makes it unavailable."""
-    scope = {name: parts.pop(name) for name in ("intent", "visibility", "snapshot", "selection") if name in parts}
+    scope = {name: parts.pop(name) for name in _OF_SCOPE if name in parts}
     header = {name: parts.pop(name) for name in ("derived_from", "duplicates", "query_id") if name in parts}
     held = None if items is None else [i if isinstance(i, dict) else {"id": i} for i in items]
     reasons = [_reason(code) for code in codes]

@@ -146,13 +146,14 @@ UNKNOWN_CODE: Final[Texts] = {
     "de": "Es ist aus einem Grund unvollständig, den diese Version nicht kennt.",
 }
 
-FILTERED: Final[Texts] = {"en": "{resource} (filtered by {fields})", "de": "{resource} (gefiltert nach {fields})"}
+FILTERED: Final[Texts] = {"en": "filtered by {fields}", "de": "gefiltert nach {fields}"}
+UNFILTERED: Final[Texts] = {"en": "unfiltered", "de": "ungefiltert"}
+WINDOW: Final[Texts] = {"en": "within {window}", "de": "innerhalb von {window}"}
+WITHOUT: Final[Texts] = {"en": "without {excluded}", "de": "ohne {excluded}"}
 UNDECLARED: Final[Texts] = {
     "en": "the result of the undeclared tool {resource}",
     "de": "das Ergebnis des nicht deklarierten Werkzeugs {resource}",
 }
-ALL_OF: Final[Texts] = {"en": "{resource} (unfiltered)", "de": "{resource} (ungefiltert)"}
-LIMITED: Final[Texts] = {"en": "within {limits}", "de": "begrenzt auf {limits}"}
 AND_MORE: Final[Texts] = {"en": "{count} more", "de": "{count} weitere"}
 
 CHECKED: Final[Texts] = {"en": "Checked: {what}; {when}; {state}.", "de": "Geprüft: {what}; {when}; {state}."}

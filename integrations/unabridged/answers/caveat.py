@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -136,7 +136,7 @@ def _caveat(strand: Strand, language: Language, *, sweeping: bool) -> Caveat:
 
 
 def _text(strand: Strand, language: Language, *, by_choice: bool) -> str:
-    what = scope_name(strand.resource, strand.head.fields, language)
+    what = _scope(strand, language)
     if strand.pending:
         kind = "pending"
     elif by_choice:
@@ -181,14 +181,34 @@ def _listed(names: list[str], language: Language) -> str:
     return ", ".join([*shown, catalogue.AND_MORE[language].format(count=more)] if more > 0 else shown)
 
 
-def scope_name(resource: str, fields: Iterable[str], language: Language, *, fully: bool = False) -> str:
-    """Returns a resource with the names of its filters, never their values."""
+def scope_name(
+    resource: str,
+    fields: Iterable[str],
+    language: Language,
+    *,
+    window: str | None = None,
+    excludes: Sequence[str] = (),
+    fully: bool = False,
+) -> str:
+    """Returns a resource with the names of its filters, never their values, and with the limits of its source."""
     if resource.startswith("tool:"):
         return catalogue.UNDECLARED[language].format(resource=_plain(resource.removeprefix("tool:")))
     names = [printable_name(name) for name in fields]
+    parts = [catalogue.UNFILTERED[language]] if fully else []
     if names:
-        return catalogue.FILTERED[language].format(resource=_plain(resource), fields=_listed(names, language))
-    return catalogue.ALL_OF[language].format(resource=_plain(resource)) if fully else _plain(resource)
+        parts = [catalogue.FILTERED[language].format(fields=_listed(names, language))]
+    if window:
+        parts.append(catalogue.WINDOW[language].format(window=window))
+    if excludes:
+        parts.append(catalogue.WITHOUT[language].format(excluded=_listed(list(excludes), language)))
+    return f"{_plain(resource)} ({'; '.join(parts)})" if parts else _plain(resource)
+
+
+def _scope(strand: Strand, language: Language, *, fully: bool = False) -> str:
+    head = strand.head
+    return scope_name(
+        strand.resource, head.fields, language, window=head.window, excludes=head.excludes, fully=fully
+    )  # fmt: skip
 
 
 def _plain(resource: str) -> str:
@@ -201,7 +221,7 @@ def checked_line(view: Evidence, language: Language) -> str | None:
     strands = [s for s in view.standing if is_whole(s)]
     if not strands:
         return None
-    names = list(dict.fromkeys(scope_name(s.resource, s.head.fields, language, fully=True) for s in strands))
+    names = list(dict.fromkeys(_scope(s, language, fully=True) for s in strands))
     start = _second(min(s.start for s in strands))
     end = _second(max(s.head.finished_at for s in strands))
     when = catalogue.AT if start == end else catalogue.BETWEEN
@@ -234,6 +254,8 @@ def _coverage(strand: Strand) -> dict[str, Any]:
         "codes": list(codes_of(strand)),
         "consistency": strand.consistency,
         "snapshot": strand.consistency == "snapshot",
+        "window": strand.head.window,
+        "excludes": list(strand.head.excludes),
         "visibility": "all" if strand.visibility_all else strand.head.visibility,
     }
     if is_whole(strand):

@@ -105,6 +105,8 @@ class RecordedRead:
     visibility: Visibility = "caller"
     snapshot: Any = field(default=None, repr=False)
     selection: str | None = None
+    window: str | None = None
+    excludes: tuple[str, ...] = ()
     consistency: Consistency = "not_established"
     proof: Proof = _NO_PROOF
     total: Total = _NO_TOTAL
@@ -207,6 +209,8 @@ def header_of(
         visibility=scope.visibility,
         snapshot=scope.snapshot,
         selection=scope.selection,
+        window=scope.window,
+        excludes=scope.excludes,
         consistency=result.consistency,
         proof=result.proof,
         total=result.total,
