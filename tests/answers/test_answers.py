@@ -278,7 +278,18 @@ def test_a_sweeping_statement_is_noticed(text: str) -> None:
     assert is_sweeping(text)
 
 
-@pytest.mark.parametrize("text", ["Ticket T-7 is open.", "Widget w1 exists.", "Das Ticket OPS-12 ist offen.", "Done."])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Ticket T-7 is open.",
+        "Widget w1 exists.",
+        "Das Ticket OPS-12 ist offen.",
+        "Done.",
+        "Order 4711 was shipped on 2026-11-30 at 09:15.",
+        "Das Konto Nr. 17 ist offen.",
+        "See https://docs.example.test/v2/limits.",
+    ],
+)
 def test_a_statement_about_single_records_is_not_sweeping(text: str) -> None:
     assert not is_sweeping(text)
 

@@ -34,7 +34,7 @@ _UMLAUT: Final = re.compile(r"[äöüß]", re.IGNORECASE)
 _SWEEPING: Final = re.compile(
     r"""\b(?:
         no|none|nothing|nobody|never|neither|nowhere|zero|without|all|every|everything|everyone|each|entire|entirely
-      | complete|completely|only|total|altogether|empty|exhaustive|whole|both|any
+      | complete|completely|only|total|altogether|empty|exhaustive|whole|both
       | (?:do|does|did|is|are|was|were|ca|could|has|have)n['\u2019]t
       | (?:do|does|did|can|could)\ not|cannot|not\ (?:a|any|one|found|exist|there|present|left)
       | kein(?:e|en|em|er|es)?|nichts|niemand|nie|niemals|nirgends|weder|null|alle[nmrs]?|alles|sämtliche\w*|jede[nmrs]?
@@ -42,11 +42,16 @@ _SWEEPING: Final = re.compile(
       | (?:existier\w+|gibt\ es|finde\w*|fand\w*)\ nicht
       | two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|hundred|thousand|twice
       | zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf|zwölf|dutzend|hundert|tausend|zweimal
-    )\b
-    | (?<![\w.:/\#-])\d+(?:[.,]\d+)*%?(?![\w/:-])
-    """,
+    )\b""",
     re.IGNORECASE | re.VERBOSE,
 )
+_NUMBER: Final = re.compile(r"(?:\b([^\W\d_]+)\.?\s+)?(?<![\w.:/#-])\d+(?:[.,]\d+)*%?(?![\w/:-])")
+_LABEL_WORDS: Final = """
+    account case customer id invoice issue item line no number order page port record step ticket user version widget
+    auftrag bestellung eintrag fall konto kunde nr nummer rechnung schritt seite vorgang zeile
+"""
+_LABELS: Final = frozenset(_LABEL_WORDS.split())
+"""A number after one of these names a single thing and counts nothing."""
 
 
 def language_of(text: str) -> Language:
@@ -73,4 +78,6 @@ def language_or(given: str | None, text: str = "") -> Language:
 
 def is_sweeping(text: str) -> bool:
     """Tells whether a text speaks of absence, of totality, or of a number; rather once too often than too rarely."""
-    return _SWEEPING.search(text) is not None
+    if _SWEEPING.search(text):
+        return True
+    return any((before or "").lower() not in _LABELS for before in _NUMBER.findall(text))
