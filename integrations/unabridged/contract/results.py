@@ -83,19 +83,19 @@ class Result(BaseModel):
 
     def _check(self) -> None:
         count = 0 if self.items is None else len(self.items)
-        reasons = self.incomplete_reasons
+        codes = {r.code for r in self.incomplete_reasons}
         if self.returned != count:
             raise ContractViolation(rule="returned_counts_the_items", field="returned")
-        if self.truncated != any(r.code in TRUNCATING for r in reasons):
+        if self.truncated == TRUNCATING.isdisjoint(codes):
             raise ContractViolation(rule="truncated_follows_from_the_reasons", field="truncated")
-        lost = self.items is None or any(r.code == "CONSISTENCY_LOST" for r in reasons)
+        lost = self.items is None or "CONSISTENCY_LOST" in codes
         if lost != (self.consistency == "not_established"):
             raise ContractViolation(rule="consistency_follows_from_the_reasons", field="consistency")
         if self.status == "complete":
             self._check_complete(count)
         else:
-            self._check_incomplete({r.code for r in reasons})
-        if self.item_cuts and not reasons and any(c.why in _SHORT_CUTS for c in self.item_cuts):
+            self._check_incomplete(codes)
+        if self.item_cuts and not codes and any(c.why in _SHORT_CUTS for c in self.item_cuts):
             raise ContractViolation(rule="a_cut_item_is_a_reason", field="item_cuts")
 
     def _check_complete(self, count: int) -> None:
@@ -107,7 +107,7 @@ class Result(BaseModel):
             raise ContractViolation(rule="complete_has_nothing_to_continue", field="continuation")
         if self.scope.intent == "sample":
             raise ContractViolation(rule="a_sample_is_never_complete", field="scope.intent")
-        if any(s.status != "complete" for s in self.sources):
+        if self.sources and any(s.status != "complete" for s in self.sources):
             raise ContractViolation(rule="complete_when_every_source_is", field="sources")
 
     def _check_incomplete(self, codes: set[str]) -> None:
@@ -277,21 +277,22 @@ def _with_derived(data: Mapping[str, Any], *, status: str) -> dict[str, Any]:
     if not whole and filled.get("finding_count") is not None:
         raise ContractViolation(rule="finding_count_only_when_complete", field="finding_count")
     count = 0 if items is None else len(items)
+    codes = _codes(filled.get("incomplete_reasons"))
     if filled.get("returned") is None:
         filled["returned"] = count
     if filled.get("truncated") is None:
-        filled["truncated"] = not TRUNCATING.isdisjoint(_codes(filled.get("incomplete_reasons")))
+        filled["truncated"] = not TRUNCATING.isdisjoint(codes)
     if "finding_count" not in filled:
         filled["finding_count"] = count if whole else None
     if "consistency" not in filled:
-        lost = "CONSISTENCY_LOST" in _codes(filled.get("incomplete_reasons"))
+        lost = "CONSISTENCY_LOST" in codes
         filled["consistency"] = "not_established" if lost or items is None else "interval"
     return filled
 
 
 def _codes(reasons: Any) -> set[str]:
     """Returns the codes of reasons that may not be validated yet; what is no reason has none."""
-    if not isinstance(reasons, list | tuple):
+    if not reasons or not isinstance(reasons, list | tuple):
         return set()
     codes = [r.get("code") if isinstance(r, Mapping) else getattr(r, "code", None) for r in reasons]
     return {c for c in codes if isinstance(c, str)}
