@@ -147,11 +147,18 @@ def _outside() -> Turn:
 
 async def _find(ctx: Context[Any], event: Any, *, name: str, waits: bool) -> Run:
     store = ctx.store
-    tools = tools_of(ctx, await store.get("current_agent_name", default=None))
-    found, seen = await _session(store, tools, waits=waits)
-    turn = await _turn(store, event, tools, seen=seen)
+    state = await _state(store)
+    tools = tools_of(ctx, state.get("current_agent_name"))
+    found, seen = await _session(store, state, tools, waits=waits)
+    turn = _turn(state, event, tools, seen=seen)
     own = isinstance(event, ToolCall) and event.tool_name == name
     return Run(found, turn, event.tool_id if own else None)
+
+
+async def _state(store: Any) -> Any:
+    """Returns what a run keeps, by name; nothing of a state with fields of its own, which no agent has."""
+    state = await store.get_state()
+    return state if isinstance(state, DictState) else {}
 
 
 async def session_of(ctx: Any, *, tools: Tools) -> Session | None:
@@ -159,22 +166,18 @@ async def session_of(ctx: Any, *, tools: Tools) -> Session | None:
 
     A context that was filled elsewhere, in another process, has a past that is not known here: that blocks.
     """
-    return (await _session(ctx.store, tools, waits=True))[0]
+    return (await _session(ctx.store, await _state(ctx.store), tools, waits=True))[0]
 
 
-async def _session(store: Any, tools: Tools, *, waits: bool) -> tuple[Session | None, bool]:
+async def _session(store: Any, state: Any, tools: Tools, *, waits: bool) -> tuple[Session | None, bool]:
     """Returns the session of a run, and whether the history of the run could be compared with its ledger."""
-    found, foreign = current_session(), False
-    if found is None:
-        found, foreign = await _bound(store, waits=waits)
+    found = current_session() or await _bound(store, state, tools, waits=waits)
     if found is None:
         return None, False
-    if foreign:
-        import_unknown_past(found, tools.resources)
     run = f"{active_instrument_tags.get().get('llamaindex.run_id')} {found.key.digest}"
     if _LOOKED_AT.get(store) == run:
         return found, True
-    messages = await _history(store, waits=waits)
+    messages = await _history(state, waits=waits)
     if messages is None:
         return found, False
     import_results(found, results_in(messages), spec_of=tools.spec_of, resources=tools.resources)
@@ -182,37 +185,37 @@ async def _session(store: Any, tools: Tools, *, waits: bool) -> tuple[Session | 
     return found, True
 
 
-async def _bound(store: Any, *, waits: bool) -> tuple[Session | None, bool]:
-    """Returns the session that is bound to a context, and whether the context comes from another process.
+async def _bound(store: Any, state: Any, tools: Tools, *, waits: bool) -> Session | None:
+    """Returns the session that is bound to a context.
 
     A state with fields of its own cannot hold the name of a session, so that a restored one would look innocent:
     such a workflow opens its session itself.
     """
-    known = _BOUND.get(store)
-    if known is not None:
-        return known, False
-    if not isinstance(await store.get_state(), DictState):
-        return None, False
-    noted = await store.get(SESSION_KEY, default=None)
-    foreign = isinstance(noted, Mapping) and noted.get("process") != _process()
+    if not isinstance(state, DictState):
+        return None
+    noted = state.get(SESSION_KEY)
     with _lock:
         known = _BOUND.get(store)
         if known is not None:
-            return known, False
+            return known
+        foreign = isinstance(noted, Mapping) and noted.get("process") != _process()
         name = noted["id"] if isinstance(noted, Mapping) and not foreign else secrets.token_urlsafe(16)
-        known = _BOUND[store] = session(name, kind="run")
+        known = session(name, kind="run")
+        if foreign:
+            import_unknown_past(known, tools.resources)
+        _BOUND[store] = known
     if waits and (noted is None or foreign):
         await store.set(SESSION_KEY, {"id": known.key.thread, "process": _process()})
-    return known, foreign
+    return known
 
 
 def _process() -> str:
     return f"{_PROCESS}-{os.getpid()}"
 
 
-async def _history(store: Any, *, waits: bool) -> list[Any] | None:
+async def _history(state: Any, *, waits: bool) -> list[Any] | None:
     """Returns the messages of a run; nothing where they would have to be waited for."""
-    memory = await store.get("memory", default=None)
+    memory = state.get("memory")
     messages: list[Any] = []
     if isinstance(memory, BaseMemory) and waits:  # a workflow of the user's own may keep anything there
         messages = await memory.aget_all()
@@ -221,11 +224,11 @@ async def _history(store: Any, *, waits: bool) -> list[Any] | None:
             messages = memory.get_all()
         except RuntimeError:  # it runs a loop of its own, where one is running already
             return None
-    return [*messages, *await _scratchpad(store)]
+    return [*messages, *_scratchpad(state)]
 
 
-async def _scratchpad(store: Any) -> list[Any]:
-    found = await store.get("scratchpad", default=None)
+def _scratchpad(state: Any) -> list[Any]:
+    found = state.get("scratchpad")
     return found if isinstance(found, list) else []
 
 
@@ -235,11 +238,11 @@ async def note_turn(ctx: Any, calls: Sequence[ToolSelection], *, agent: str) -> 
     await ctx.store.set(TURN_KEY, {"agent": agent, "calls": rows})
 
 
-async def _turn(store: Any, event: Any, tools: Tools, *, seen: bool) -> Turn:
-    count = await store.get("num_tool_calls", default=0)
+def _turn(state: Any, event: Any, tools: Tools, *, seen: bool) -> Turn:
+    count = state.get("num_tool_calls")
     calls: list[Row] | None = []
     if isinstance(event, ToolCall) and isinstance(count, int) and count:
-        calls = _own_turn([await _noted_calls(store), await _written_calls(store)], event, count)
+        calls = _own_turn([_noted_calls(state), _written_calls(state)], event, count)
     if calls is None or not seen:  # what cannot be seen may have asked for anything that the agent can ask for
         own = event.tool_name if isinstance(event, ToolCall) else None
         siblings: Sequence[Asking] = [(name, {}) for name in tools.names or known_names() if name != own]
@@ -267,16 +270,15 @@ def _is_call(row: Row, event: ToolCall) -> bool:
     return bool(row["id"] == event.tool_id and row["name"] == event.tool_name)
 
 
-async def _noted_calls(store: Any) -> list[Row]:
-    noted = await store.get(TURN_KEY, default=None)
-    agent = await store.get("current_agent_name", default=None)
+def _noted_calls(state: Any) -> list[Row]:
+    noted, agent = state.get(TURN_KEY), state.get("current_agent_name")
     if not isinstance(noted, Mapping) or agent not in (None, noted.get("agent")):
         return []
     return list(noted.get("calls", ()))
 
 
-async def _written_calls(store: Any) -> list[Row]:
-    scratchpad = await _scratchpad(store)
+def _written_calls(state: Any) -> list[Row]:
+    scratchpad = _scratchpad(state)
     return calls_in(scratchpad[-1]) if scratchpad else []
 
 

@@ -30,7 +30,7 @@ from unabridged.gate.boundary import arun_step, run_step
 from .tools import PAUSES, may_return, protected
 
 Function = Callable[..., Any]
-Decorator = Callable[[Function], FunctionTool]
+Decorator = Callable[[Function | BaseTool], Any]
 
 
 def protect(
@@ -158,8 +158,9 @@ def neutral_tool(function: Function | None = None, **tool: Any) -> Any:
 
 
 def _decorator(spec: Spec, options: Mapping[str, Any]) -> Decorator:
-    def decorate(function: Function) -> FunctionTool:
-        return cast(FunctionTool, protected(FunctionTool.from_defaults(function, **options), spec))
+    def decorate(function: Function | BaseTool) -> BaseTool:
+        tool = function if isinstance(function, BaseTool) else FunctionTool.from_defaults(function, **options)
+        return protected(tool, spec)
 
     return decorate
 

@@ -6,7 +6,14 @@ import json
 from typing import Any
 
 import pytest
-from llama_index.core.agent.workflow import AgentStream, AgentWorkflow, CodeActAgent, FunctionAgent, ToolCall
+from llama_index.core.agent.workflow import (
+    AgentOutput,
+    AgentStream,
+    AgentWorkflow,
+    CodeActAgent,
+    FunctionAgent,
+    ToolCall,
+)
 from llama_index.core.memory import ChatMemoryBuffer
 from llama_index.core.tools import FunctionTool
 from llama_index.core.workflow import Context, HumanResponseEvent, InputRequiredEvent
@@ -322,9 +329,11 @@ async def test_the_caveat_stands_before_the_text_in_answer_memory_and_stream(mod
     workflow = alone_or_in_workflow(agent, mode)
     ctx = Context(workflow)
     handler = workflow.run(user_msg="Archive.", ctx=ctx)
-    deltas = [e.delta async for e in handler.stream_events() if isinstance(e, AgentStream)]
+    events = [event async for event in handler.stream_events()]
+    deltas = [e.delta for e in events if isinstance(e, AgentStream)]
     response = await handler
     text = str(response)
+    assert [str(e) for e in events if isinstance(e, AgentOutput)][-1] == text
     assert text.endswith("\n\nAll archived.")
     assert CAVEAT in text.split("\n\n")[0]
     assert text.count("\n\n") == 1
@@ -454,3 +463,45 @@ async def test_a_model_without_a_run_is_refused() -> None:
     response = llm.predict_and_call(shop.tools(), user_msg="Archive.")
     assert shop.written == []
     assert codes(str(response)) == ["GUARD_FAILED"]
+
+
+@pytest.mark.parametrize("status", ["complete", "partial"])
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_paused_run_goes_on_from_json_with_its_evidence(kind: Any, status: str) -> None:
+    written = []
+
+    async def archive(ctx: Context, ids: list[str]) -> str:
+        """Archives once a person agrees."""
+        await ctx.wait_for_event(HumanResponseEvent, waiter_id="w", waiter_event=InputRequiredEvent(prefix="ok?"))
+        written.append(ids)
+        return "archived"
+
+    async def ask(ctx: Context) -> str:
+        """Asks a person."""
+        await ctx.wait_for_event(HumanResponseEvent, waiter_id="a", waiter_event=InputRequiredEvent(prefix="go on?"))
+        return "yes"
+
+    for body in (archive, ask):
+        body.__annotations__["ctx"] = Context
+    llm = script([READ], [("ask", {})], [WRITE], "Done.")
+    tools = protect(
+        [Shop(status).list_orders, archive, ask],
+        reads={"list_orders": "orders"}, writes={"archive": ["orders"]}, neutral=["ask"],
+    )  # fmt: skip
+    agent = kind(tools=tools, llm=llm)
+    handler = agent.run(user_msg="Archive.")
+    async for event in handler.stream_events():
+        if isinstance(event, InputRequiredEvent):
+            break
+    document = json.loads(json.dumps(handler.ctx.to_dict()))
+    await handler.cancel_run()
+    ctx = Context.from_dict(agent, document)
+    await ctx.store.set("memory", ChatMemoryBuffer.from_defaults(llm=llm))
+    resumed = agent.run(ctx=ctx)
+    resumed.ctx.send_event(HumanResponseEvent(response="yes"))
+    async for event in resumed.stream_events():
+        if isinstance(event, InputRequiredEvent):
+            resumed.ctx.send_event(HumanResponseEvent(response="yes"))
+    await resumed
+    assert written == ([["o-1"]] if status == "complete" else [])
+    assert (codes(told(llm)[-1]) == ["EVIDENCE_INCOMPLETE"]) is (status == "partial")
