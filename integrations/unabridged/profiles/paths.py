@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import itemgetter
 from typing import Any, Final, Literal
 
 _NAME = r'[A-Za-z_][A-Za-z0-9_]*|"(?:[^"\\]|\\.)+"'
@@ -139,9 +140,8 @@ def column(records: Sequence[Any], path: Path) -> list[Any]:
         PathFailed: an expression cannot be evaluated on a record.
     """
     if path.kind == "plain" and len(path.parts) == 1:
-        key = path.parts[0]
         try:
-            return [record[key] for record in records]
+            return list(map(itemgetter(path.parts[0]), records))
         except TypeError:
             raise LookupError from None
     values = [path.read(record) for record in records]

@@ -22,6 +22,7 @@ _LONGEST_WAIT_S: Final = 10.0 * 365 * 86400
 _NO_BODY: Final = object()
 _PASSING_STATUS: Final = frozenset({408, 425, 429})
 MALFORMED: Final = Failure(code="PROTOCOL_ANOMALY", detail="malformed_page", passing=False)
+TRUNCATED: Final = Failure(code="TRANSPORT_TRUNCATED", detail="short_body", layer="transport")
 
 
 def classify(reply: Response | Fault, profile: Profile, *, continuation_sent: bool, now: datetime) -> Page | Failure:
@@ -33,6 +34,9 @@ def classify(reply: Response | Fault, profile: Profile, *, continuation_sent: bo
         continuation_sent: whether the request carried a continuation; only then can one have expired.
         now: the time of the reply, for waits that name a moment.
     """
+    if isinstance(reply, Response) and reply.status == 200 and _is_plain(profile):
+        seen = _Seen(reply)
+        return TRUNCATED if _is_short(seen) else _page(seen, profile)
     if isinstance(reply, Fault):
         failure = _fault(reply)
         if failure is not None:
@@ -46,6 +50,11 @@ def classify(reply: Response | Fault, profile: Profile, *, continuation_sent: bo
         or _transport_failure(seen, profile, cut=cut, now=now)
         or _page(seen, profile)
     )
+
+
+def _is_plain(profile: Profile) -> bool:
+    """Whether a 200 can be nothing but a page or a cut one, so that the earlier questions need not be asked."""
+    return not profile.expired and 200 not in profile.rate_limit.status
 
 
 class _Seen:
@@ -136,7 +145,7 @@ def _transport_failure(seen: _Seen, profile: Profile, *, cut: bool, now: datetim
     if status == 206:
         return Failure(code="TRANSPORT_TRUNCATED", detail="unrequested_range", layer="transport")
     if cut or _is_short(seen):
-        return Failure(code="TRANSPORT_TRUNCATED", detail="short_body", layer="transport")
+        return TRUNCATED
     if not 200 <= status < 300:
         wait = _announced_wait(seen, profile.rate_limit.wait_from, now) if status == 503 else None
         passing = status >= 500 or status in _PASSING_STATUS

@@ -19,7 +19,7 @@ from unabridged.profiles.walks import FanoutWalk, LinkWalk, OffsetWalk, SimpleWa
 from .ask import Ask, Chain, Command, Emit, Send, Sleep
 from .classify import MALFORMED, classify
 from .envelope import envelope
-from .observe import Observations, read_count, used_size
+from .observe import Observations, read_count
 from .page import Failure, Page
 from .records import Collector, MalformedRecord, RecordRules, Taken
 from .requests import CannotSend, Plan, plan_read
@@ -44,7 +44,8 @@ class Loop:
         self.seen = Observations(ask.profile, source=ask.source or ask.profile.name, kept=chain.kept)
         self.collector = Collector(self.rules, chain.seen, raw=chain.raw, across=chain.across)
         self.sent: set[Hashable] = set(chain.sent)
-        self.step: Step = chain.step or self.plan.first_step
+        self.first_step = self.plan.first_step
+        self.step: Step = chain.step or self.first_step
         self.stop: Stop | None = chain.stop
         self.failure: Failure | None = None
         self.limits: tuple[tuple[ReasonCode, str, int | None], ...] = ()
@@ -118,7 +119,7 @@ class Loop:
     ) -> Generator[Command, Response | Fault | None, tuple[Page, Taken, str] | Failure]:
         """Sends a request, again where that is safe and within the budget, and returns the page or the failure."""
         waited = 0
-        is_first = self.step == self.plan.first_step
+        is_first = not self.step.is_continuation and self.step.offset == self.first_step.offset
         while True:
             self.spend.requests += 1
             reply = yield Send(request, self.spend.remaining_s)
@@ -208,7 +209,7 @@ class Loop:
             unique=None if taken.keys is None else len(self.collector.seen),
             size_sent=self.plan.size_sent,
             size_asked=self.plan.size_asked,
-            size_used=used_size(page, self.ask.profile),
+            size_used=self.seen.page_used,
             counted=counted,
             total=self._total(page, counted),
             url=url,

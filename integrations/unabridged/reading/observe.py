@@ -50,6 +50,8 @@ class Observations:
         self.snapshot = kept.snapshot
         self.snapshots = kept.snapshots
         self.size_used = kept.size_used
+        self.page_used: int | None = None
+        """The size that the server says it used for the last page."""
         self.start_link()
 
     def start_link(self) -> None:
@@ -131,7 +133,7 @@ class Observations:
         self.snapshot = value
 
     def _size(self, page: Page) -> None:
-        used = used_size(page, self._profile)
+        used = self.page_used = used_size(page, self._profile)
         size = self._profile.size
         if size is not None and size.max is not None and len(page.records) > size.max:
             self.size_changed = True
