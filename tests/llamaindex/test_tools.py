@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import json
 from typing import Any
 
 import pytest
 from llama_index.core.base.llms.types import TextBlock
-from llama_index.core.tools import FunctionTool, ToolMetadata, ToolOutput
+from llama_index.core.retrievers import BaseRetriever
+from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
+from llama_index.core.tools import FunctionTool, RetrieverTool, ToolMetadata, ToolOutput
 from llama_index.core.tools.calling import acall_tool, call_tool
 from llama_index.core.tools.types import BaseTool
 from llama_scripts import case, result
@@ -494,3 +497,65 @@ async def test_the_reads_inside_a_neutral_wrapper_count() -> None:
     with case():
         assert summary.call().content == "fine"
         assert codes(write.call(ids=["o-1"])) == ["EVIDENCE_INCOMPLETE"]
+
+
+class Shouting(FunctionTool):
+    """A `FunctionTool` with a way of its own to call."""
+
+    def call(self, *args: Any, **kwargs: Any) -> ToolOutput:
+        output = super().call(*args, **kwargs)
+        return ToolOutput(output.tool_name, f"{output.content}!", None, output.raw_input, output.raw_output)
+
+
+async def test_a_kind_of_function_tool_keeps_its_own_way_to_call() -> None:
+    ran = []
+
+    def archive(tenant: str, ids: list[str]) -> str:
+        ran.append((tenant, ids))
+        return "ok"
+
+    plain = Shouting.from_defaults(archive, partial_params={"tenant": "acme"})
+    tool = as_write_tool(plain, relies_on=["orders"], targets="ids")
+    assert isinstance(tool, Shouting)
+    with case() as s:
+        s.record(result("complete"))
+        assert tool.call(ids=["o-1"]).content == "ok!"
+        assert (await tool.acall(ids=["o-1"])).content == "ok"
+        assert codes(tool.call(ids=["o-9"])) == ["TARGET_NOT_IN_EVIDENCE"]
+        assert json.loads(FunctionTool.call(tool, ids=["o-9"]).content)["error"] == "invalid_request"
+    assert ran == [("acme", ["o-1"])] * 2
+
+
+class Shelf(BaseRetriever):
+    """A retriever over a fixed list."""
+
+    def __init__(self, nodes: list[NodeWithScore]) -> None:
+        self.nodes = nodes
+        super().__init__()
+
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        return self.nodes
+
+
+@pytest.mark.parametrize("texts", [[], ["a", "b"]])
+async def test_what_a_retriever_gives_is_never_the_whole_by_itself(texts: list[str]) -> None:
+    shelf = Shelf([NodeWithScore(node=TextNode(text=t, id_=t), score=0.5) for t in texts])
+    plain = RetrieverTool.from_defaults(shelf, name="search_kb", description="d")
+    assert plain.call(input="x").is_error is False
+    tool = as_read_tool(plain, "kb")
+    assert isinstance(tool, RetrieverTool)
+    assert tool.retriever is shelf
+    for output in (tool.call(input="x"), await tool.acall(input="x")):
+        document = json.loads(output.content)
+        assert document["status"] == "unknown"
+        assert [i["node"]["text"] for i in document["items"]] == texts
+
+
+def test_a_copy_of_a_protected_tool_is_protected() -> None:
+    shop = Shop()
+    _, write = shop.tools()
+    for other in (copy.copy(write), copy.deepcopy(write), FunctionTool.from_defaults(write.fn, name="again")):
+        assert codes(other.call(ids=["o-1"])) == ["GUARD_FAILED"]
+    write.__class__ = FunctionTool
+    assert codes(write.call(ids=["o-1"])) == ["GUARD_FAILED"]
+    assert shop.written == []
