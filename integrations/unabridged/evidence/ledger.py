@@ -155,19 +155,24 @@ class Ledger(Protocol):
     @property
     def shared(self) -> bool:
         """Whether several principals use it, so that a session must name its own."""
+        ...
 
     @property
     def store(self) -> ResultStore:
         """Where the records of its sessions are kept."""
+        ...
 
     def open(self, key: SessionKey, *, now: datetime) -> Journal:
         """Returns the journal of a session, made on first use; that of an evicted session is not alive."""
+        ...
 
     def expire(self, journal: Journal, *, now: datetime) -> bool:
         """Returns whether the session of this journal is over, and forgets it if so."""
+        ...
 
     def erase(self, key: SessionKey) -> None:
         """Forgets a session; opening it again starts anew."""
+        ...
 
 
 class MemoryLedger:

@@ -34,6 +34,16 @@ _entered: Final[ContextVar[tuple[Token[_ambient.Recorder | None], ...]]] = Conte
 """The tokens of the `with` blocks around the running code, the innermost last."""
 
 
+def _asked(given: AskedFor) -> Asked:
+    match given:
+        case Asked():
+            return given
+        case (resource, filters):
+            return Asked(resource, filters)
+        case (resource, filters, intent):
+            return Asked(resource, filters, intent)
+
+
 def utc_now() -> datetime:
     """Returns the present moment."""
     return datetime.now(UTC)
@@ -372,7 +382,7 @@ class Session:
             has_approver: whether there is a person to review a destructive write.
         """
         try:
-            asked = [a if isinstance(a, Asked) else Asked(*a) for a in same_turn]
+            asked = [_asked(a) for a in same_turn]
             with self._turn() as (journal, now):
                 evidence = journal.evidence
                 if not journal.alive:  # looked at after the evidence was taken: forgetting goes the other way round

@@ -22,12 +22,15 @@ class ResultStore(Protocol):
 
         Returns whether it is kept: one that is too large for the store is not.
         """
+        ...
 
     def get(self, owner: str, read_id: str, *, now: datetime) -> ReadResult | None:
         """Returns a result, or nothing once it was dropped."""
+        ...
 
     def erase(self, owner: str) -> None:
         """Forgets all results of a session."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
