@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, cast
 
 from llama_index.core.tools import BaseTool, FunctionTool
-from unabridged.contract import NotYetSupported, ReadResult
+from unabridged.contract import InvalidInput, NotYetSupported, ReadResult
 from unabridged.evidence import current_session
 from unabridged.gate import (
     CONTINUE_READ,
@@ -159,8 +159,11 @@ def neutral_tool(function: Function | None = None, **tool: Any) -> Any:
 
 def _decorator(spec: Spec, options: Mapping[str, Any]) -> Decorator:
     def decorate(function: Function | BaseTool) -> BaseTool:
-        tool = function if isinstance(function, BaseTool) else FunctionTool.from_defaults(function, **options)
-        return protected(tool, spec)
+        if not isinstance(function, BaseTool):
+            return protected(FunctionTool.from_defaults(function, **options), spec)
+        for name in options:
+            raise InvalidInput(field=name, rule="is no keyword of the declaration of a tool that exists")
+        return protected(function, spec)
 
     return decorate
 
@@ -175,7 +178,8 @@ def as_read_tool(tool: BaseTool, resource: str, **declared: Any) -> BaseTool:
         resource: as in `read_tool`.
         **declared: as in `read_tool`.
     """
-    return protected(tool, ReadSpec(resource=resource, **declared))
+    guarded: BaseTool = read_tool(resource, **declared)(tool)
+    return guarded
 
 
 def as_write_tool(tool: BaseTool, **declared: Any) -> BaseTool:
@@ -185,7 +189,8 @@ def as_write_tool(tool: BaseTool, **declared: Any) -> BaseTool:
         tool: any LlamaIndex tool.
         **declared: as in `write_tool`.
     """
-    return protected(tool, WriteSpec(**declared))
+    guarded: BaseTool = write_tool(**declared)(tool)
+    return guarded
 
 
 def continue_read_tool() -> FunctionTool:

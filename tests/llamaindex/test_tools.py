@@ -483,6 +483,15 @@ async def test_an_undeclared_tool_fails_closed_both_ways() -> None:
 def test_a_recheck_is_not_supported_yet_and_says_so() -> None:
     with pytest.raises(NotYetSupported, match="recheck"):
         write_tool(recheck=lambda: None)
+    with pytest.raises(NotYetSupported, match="recheck"):
+        as_write_tool(Engine(None), recheck=lambda: None)
+
+
+def test_a_keyword_that_there_is_not_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="exhaustve"):
+        as_read_tool(Engine(None), "orders", exhaustve=True)
+    with pytest.raises(TypeError, match="exhaustve"):
+        read_tool("orders", exhaustve=True)(lambda: None)
 
 
 async def test_the_reads_inside_a_neutral_wrapper_count() -> None:
