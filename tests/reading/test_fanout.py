@@ -92,6 +92,16 @@ def test_a_source_that_stays_dead_stays_named() -> None:
     assert third.complete
 
 
+def test_a_source_that_never_answers_is_not_offered_for_ever() -> None:
+    result = fan(eu=[page(1)], us=[DOWN])
+    offered = 0
+    while result.continuation.kind == "retry_sources":
+        offered += 1
+        result, _ = go_on(result, us=[DOWN])
+    assert offered == 4
+    assert (result.status, result.continuation.kind) == ("partial", "none")
+
+
 def test_nothing_but_dead_sources_is_nothing_at_all() -> None:
     result = fan(eu=[DOWN], us=[DOWN], ap=[DOWN])
     assert (result.status, result.items) == ("unavailable", None)

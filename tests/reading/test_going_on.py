@@ -233,3 +233,20 @@ def test_a_stream_that_fails_ends_with_its_failure() -> None:
     assert [link.status for link in links] == ["partial", "unavailable"]
     assert links[-1].continuation.kind == "next_page"
     assert go_on(links[-1], wants("a", page(2))).complete
+
+
+def test_no_route_repeats_the_same_request_for_ever() -> None:
+    result = ask({}, page(1, next="a"), {"fault": "timeout"})
+    offered = 0
+    while result.continuation.kind == "next_page":
+        offered += 1
+        result = go_on(result, wants("a", {"fault": "timeout"}))
+    assert offered == 4
+    assert result.continuation.kind == "none"
+
+
+def test_a_page_that_arrives_gives_new_chances() -> None:
+    result = ask({}, page(1, next="a"), {"fault": "timeout"})
+    for cursor in ("b", "c", "d", "e", "f"):
+        result = go_on(result, page(cursor, next=cursor), {"fault": "timeout"})
+        assert result.continuation.kind == "next_page"

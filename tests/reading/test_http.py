@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import socket
 import time
 import zlib
 from collections.abc import Iterator
@@ -378,3 +379,19 @@ def test_waits_between_retries_grow_and_stay_bounded() -> None:
     assert waits[0] == 0.25
     assert waits[-1] == 8.0
     assert BackoffRetries(jitter=lambda: 0.0).backoff_s(1) == 0.125
+
+
+def test_a_name_that_does_not_resolve_is_told_from_a_connection_that_fails() -> None:
+    def respond(_: httpx.Request) -> httpx.Response:
+        raise httpx.ConnectError("no") from socket.gaierror(-2, "no")
+
+    with httpx.Client(transport=httpx.MockTransport(respond)) as client:
+        result = read(profile(), "things", url="http://api.example/", client=client, budget=QUICK)
+    assert keys(result) == {"SOURCE_UNAVAILABLE:dns"}
+
+
+def test_a_budget_without_a_limit_of_bytes_has_none_a_page_either() -> None:
+    body = json.dumps({"items": [{"id": 1, "text": "x" * (MAX_PAGE_BYTES + 1)}]}).encode()
+    with serving(lambda call: call.answer(200, body)) as server:
+        assert read(profile(), "things", url=server.url, budget=Budget.unlimited()).complete
+        assert codes(read(profile(), "things", url=server.url, budget=QUICK)) == {"CLIENT_LIMIT_REACHED"}

@@ -50,7 +50,7 @@ def read(
     Raises:
         InvalidInput: an argument breaks a rule; the error names the field, never the value.
     """
-    return finish_read(_start(profile, query, url, headers, budget), transport=_transport(client))
+    return finish_read(_start(profile, query, url, headers, budget), transport=_transport(client, budget))
 
 
 async def aread(
@@ -63,7 +63,7 @@ async def aread(
     budget: Budget | None = None,
 ) -> ReadResult:
     """As `read`, on an event loop, with an `AsyncClient`."""
-    return await afinish_read(_start(profile, query, url, headers, budget), transport=_async_transport(client))
+    return await afinish_read(_start(profile, query, url, headers, budget), transport=_async_transport(client, budget))
 
 
 def pages(
@@ -80,7 +80,7 @@ def pages(
     Each result is a link of one chain and holds its own page. Every link but the last is partial because more pages
     come; the last one says what the whole chain is. Breaking off leaves the chain partial.
     """
-    return finish_pages(_start(profile, query, url, headers, budget), transport=_transport(client))
+    return finish_pages(_start(profile, query, url, headers, budget), transport=_transport(client, budget))
 
 
 def apages(
@@ -93,7 +93,7 @@ def apages(
     budget: Budget | None = None,
 ) -> AsyncIterator[ReadResult]:
     """As `pages`, on an event loop."""
-    return afinish_pages(_start(profile, query, url, headers, budget), transport=_async_transport(client))
+    return afinish_pages(_start(profile, query, url, headers, budget), transport=_async_transport(client, budget))
 
 
 def _start(
@@ -124,13 +124,18 @@ def _start(
     return Resume(ask=replace(ask, retries=BackoffRetries(), repeats_left=REPEATS), chain=Chain())
 
 
-def _transport(client: Any) -> HttpTransport:
+def _transport(client: Any, budget: Budget | None) -> HttpTransport:
     from .http import HttpTransport
 
-    return HttpTransport(client)
+    return HttpTransport(client) if _is_bounded(budget) else HttpTransport(client, max_page_bytes=None)
 
 
-def _async_transport(client: Any) -> AsyncHttpTransport:
+def _async_transport(client: Any, budget: Budget | None) -> AsyncHttpTransport:
     from .http import AsyncHttpTransport
 
-    return AsyncHttpTransport(client)
+    return AsyncHttpTransport(client) if _is_bounded(budget) else AsyncHttpTransport(client, max_page_bytes=None)
+
+
+def _is_bounded(budget: Budget | None) -> bool:
+    """Whether a page has a limit of bytes: a budget that lifts the limit of the whole read lifts that of a page."""
+    return budget is None or budget.max_bytes is not None

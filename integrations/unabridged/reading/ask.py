@@ -51,6 +51,8 @@ class Ask:
     retries: Retries = PlainRetries()
     repeats_left: int = 0
     """How often a read that failed in passing may still be repeated; replay grants none."""
+    idle: int = 0
+    """How many attempts in a row have brought nothing; after a few, no route offers one more."""
     source: str | None = None
     query_id: str = field(default_factory=new_query_id)
 

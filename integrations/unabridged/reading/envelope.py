@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from unabridged.contract.continuation import NextPage
 from unabridged.contract.ids import id_key, is_token, safe_id, safe_value
 from unabridged.contract.parts import ItemCut, Notice, ReadHeader, Reason, Scope, SourceOutcome
 from unabridged.contract.results import ReadResult, build_result, status_for, with_ids, with_resume
@@ -16,7 +17,7 @@ from unabridged.profiles.paths import MISSING, PathFailed, compile_path
 from .ask import Chain, key_set
 from .judge import Facts, Judgement, judge
 from .resume import Resume
-from .routes import DEFAULT_DEADLINE_S, Way, way_on
+from .routes import DEFAULT_DEADLINE_S, Chances, Way, way_on
 
 if TYPE_CHECKING:
     from .loop import Loop
@@ -32,21 +33,7 @@ def envelope(loop: Loop, *, more_to_come: bool = False) -> ReadResult:
     keeps = not (loop.failure is not None and loop.ask.profile.on_failure == "unavailable" and loop.seen.pages > 0)
     items = loop.collector.items if loop.has_content and keeps else None
     facts = _facts(loop, items)
-    verdict = judge(replace(facts, across=0) if more_to_come else facts)
-    if more_to_come:
-        reasons: tuple[Reason, ...] = (*verdict.reasons, Reason(code="MORE_PAGES_AVAILABLE", layer="client"))
-        reasons = tuple(r for r in reasons if r.code != "COVERAGE_UNKNOWN")
-        verdict = replace(verdict, reasons=reasons)
-        way = way_on(facts, (), has_rest=False, repeats_left=0, deadline_s=0)
-        way = Way(way.route.model_copy(update={"handle": None}), None)
-    else:
-        way = way_on(
-            facts,
-            verdict.reasons,
-            has_rest=bool(loop.collector.rest) and items is not None,
-            repeats_left=loop.ask.repeats_left,
-            deadline_s=_deadline_s(loop),
-        )
+    verdict, way = _streamed(facts) if more_to_come else _final(loop, facts)
     result = build_result(
         items=items,
         reasons=verdict.reasons,
@@ -63,6 +50,24 @@ def envelope(loop: Loop, *, more_to_come: bool = False) -> ReadResult:
     if items is not None:
         with_ids(result, loop.rules.ids(items))
     return result if way.goes_on is None else with_resume(result, _resume(loop, way, items))
+
+
+def _final(loop: Loop, facts: Facts) -> tuple[Judgement, Way]:
+    verdict = judge(facts)
+    chances = Chances(loop.ask.repeats_left, loop.ask.idle, _deadline_s(loop))
+    has_rest = bool(loop.collector.rest) and facts.has_content
+    return verdict, way_on(facts, verdict.reasons, has_rest=has_rest, chances=chances)
+
+
+def _streamed(facts: Facts) -> tuple[Judgement, Way]:
+    """A page of a stream is partial because more pages come; the stream itself is the way to them.
+
+    Duplicates are judged once the chain has ended, when an exact count may account for them.
+    """
+    verdict = judge(replace(facts, across=0))
+    known = tuple(reason for reason in verdict.reasons if reason.code != "COVERAGE_UNKNOWN")
+    more = Reason(code="MORE_PAGES_AVAILABLE", layer="client")
+    return replace(verdict, reasons=(*known, more)), Way(NextPage(), None)
 
 
 def _facts(loop: Loop, items: list[Any] | None) -> Facts:
@@ -198,6 +203,8 @@ def _deadline_s(loop: Loop) -> float:
 
 def _resume(loop: Loop, way: Way, items: list[Any] | None) -> Resume:
     ask = replace(loop.ask, repeats_left=max(0, loop.ask.repeats_left - 1)) if way.goes_on == "fresh" else loop.ask
+    brought = way.goes_on == "chain" and (loop.link_pages > 0 or bool(items))
+    ask = replace(ask, idle=0 if brought else loop.ask.idle + 1)
     if way.route.kind == "retry_with_deadline":
         ask = replace(ask, budget=replace(ask.budget, max_seconds=_deadline_s(loop)))
     if way.goes_on == "fresh":

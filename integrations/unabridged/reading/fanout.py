@@ -6,7 +6,7 @@ from collections.abc import Generator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from unabridged.contract.continuation import Continuation
+from unabridged.contract.continuation import NONE, Continuation
 from unabridged.contract.ids import new_read_id
 from unabridged.contract.merge import merge
 from unabridged.contract.parts import SourceOutcome
@@ -16,7 +16,7 @@ from unabridged.profiles.walks import FanoutWalk
 from .ask import Ask, Chain, Command, Emit
 from .loop import Loop, Reading
 from .resume import Resume
-from .routes import with_handle
+from .routes import MAX_IDLE, with_handle
 from .spend import Spend
 from .transport import Fault, Response
 
@@ -109,7 +109,8 @@ def _stub(result: ReadResult) -> ReadResult:
 
 
 def _whole(ask: Ask, merged: ReadResult, header: Any, parts: Sequence[tuple[str, ReadResult]]) -> ReadResult:
-    route: Continuation = merged.continuation
+    idle = 0 if merged.returned else ask.idle + 1
+    route: Continuation = NONE if idle > MAX_IDLE else merged.continuation
     can_go_on = route.kind in _MERGED_ROUTES and any(isinstance(resume_of(r), Resume) for _, r in parts)
     retries_dead = route.kind == "retry_sources"
     if can_go_on or retries_dead:
@@ -119,7 +120,7 @@ def _whole(ask: Ask, merged: ReadResult, header: Any, parts: Sequence[tuple[str,
         return result
     again = tuple((name, _with_way(ask, name, part)) for name, part in parts)
     chain = Chain(read_id=result.read.id)
-    return with_resume(result, Resume(ask=ask, chain=chain, parts=again))
+    return with_resume(result, Resume(ask=replace(ask, idle=idle), chain=chain, parts=again))
 
 
 def _with_way(ask: Ask, name: str, part: ReadResult) -> ReadResult:

@@ -29,6 +29,8 @@ from .judge import Facts, exact_flag_of
 from .page import Failure
 
 DEFAULT_DEADLINE_S: Final = 120.0
+MAX_IDLE: Final = 3
+"""Attempts in a row that may bring nothing: no route repeats the same request for ever and hopes."""
 GoesOn = Literal["chain", "fresh"]
 """Whether a route goes on with the chain, or reads anew and merges nothing."""
 _OF_THE_CHAIN: Final = frozenset({"retry_after", "read_more", "next_page"})
@@ -43,15 +45,28 @@ class Way:
     goes_on: GoesOn | None
 
 
-def way_on(facts: Facts, reasons: Sequence[Reason], *, has_rest: bool, repeats_left: int, deadline_s: float) -> Way:
+@dataclass(frozen=True, slots=True)
+class Chances:
+    """What is left to try: repeats of a whole read, attempts in a row without a page, and the time of one."""
+
+    repeats_left: int
+    idle: int
+    deadline_s: float
+
+    @property
+    def is_tired(self) -> bool:
+        """Whether asking for the same thing once more would be mere hope."""
+        return self.idle >= MAX_IDLE
+
+
+def way_on(facts: Facts, reasons: Sequence[Reason], *, has_rest: bool, chances: Chances) -> Way:
     """Returns the first route that applies.
 
     Args:
         facts: what is known of the read.
         reasons: why it is not whole.
         has_rest: whether records were read that this envelope does not hold.
-        repeats_left: how often the read may still be repeated.
-        deadline_s: what a read with more time would be given, in seconds.
+        chances: what is left to try.
     """
     if facts.failure is not None and facts.profile.on_failure == "unavailable" and facts.seen.pages > 0:
         return Way(first_that_applies(()), None)
@@ -60,42 +75,42 @@ def way_on(facts: Facts, reasons: Sequence[Reason], *, has_rest: bool, repeats_l
     if codes & {"CONTINUATION_EXPIRED", "CONSISTENCY_LOST"}:
         why = "continuation_expired" if "CONTINUATION_EXPIRED" in codes else "consistency_lost"
         routes.append(RestartScan(why=why))
-    routes += _after_failure(facts, deadline_s)
+    routes += _after_failure(facts, chances)
     if has_rest:
         routes.append(ReadMore())
     if facts.on_offer:
         routes.append(NextPage())
-    routes += _by_reason(facts, reasons, codes, deadline_s)
-    if repeats_left > 0 and _failed_in_passing(facts):
-        routes.append(RepeatRead(attempts_left=repeats_left))
+    routes += _by_reason(facts, reasons, codes, chances)
+    if chances.repeats_left > 0 and _failed_in_passing(facts):
+        routes.append(RepeatRead(attempts_left=chances.repeats_left))
     route = first_that_applies(routes)
     return _taken(route, facts)
 
 
-def _after_failure(facts: Facts, deadline_s: float) -> list[Continuation]:
+def _after_failure(facts: Facts, chances: Chances) -> list[Continuation]:
     failure = facts.failure
     if failure is None or not failure.again:
         return []
     if failure.wait_s is not None:
         return [RetryAfter(seconds=_plain(failure.wait_s))]
+    if chances.is_tired:
+        return []
     if facts.seen.pages > 0:
         return [NextPage()]
-    return [RetryWithDeadline(seconds=_plain(deadline_s))] if _is_timeout(failure) else []
+    return [RetryWithDeadline(seconds=_plain(chances.deadline_s))] if _is_timeout(failure) else []
 
 
 def _is_timeout(failure: Failure) -> bool:
     return failure.detail == "timeout" or failure.code == "TIME_BUDGET_EXCEEDED"
 
 
-def _by_reason(
-    facts: Facts, reasons: Sequence[Reason], codes: Collection[str], deadline_s: float
-) -> list[Continuation]:
+def _by_reason(facts: Facts, reasons: Sequence[Reason], codes: Collection[str], chances: Chances) -> list[Continuation]:
     routes: list[Continuation] = []
     missing = [name for name, code in facts.seen.named.items() if code == "SOURCE_UNAVAILABLE"]
-    if missing:
+    if missing and not chances.is_tired:
         routes.append(RetrySources(names=tuple(missing)))
     if any(r.code == "TIME_BUDGET_EXCEEDED" and r.layer == "source" for r in reasons):
-        routes.append(RetryWithDeadline(seconds=_plain(deadline_s)))
+        routes += [] if chances.is_tired else [RetryWithDeadline(seconds=_plain(chances.deadline_s))]
     if "RESULT_LIMIT_REACHED" in codes:
         limits = [r.limit for r in reasons if r.code == "RESULT_LIMIT_REACHED" and r.limit is not None]
         order = facts.profile.order
