@@ -88,7 +88,7 @@ turns = st.lists(st.builds(Asked, st.sampled_from(RESOURCES), st.sampled_from(FI
 
 
 @given(sessions(), intents, turns, st.sampled_from((0, 150, 300)))
-@settings(max_examples=600)
+@settings(max_examples=400)
 def test_the_indexed_guard_agrees_with_the_plain_one(
     reads: list[RecordedRead], intent: WriteIntent, same_turn: list[Asked], now_s: int
 ) -> None:
@@ -98,7 +98,7 @@ def test_the_indexed_guard_agrees_with_the_plain_one(
 
 
 @given(sessions(), intents)
-@settings(max_examples=300)
+@settings(max_examples=200)
 def test_judging_after_every_read_changes_nothing(reads: list[RecordedRead], intent: WriteIntent) -> None:
     grown = Evidence()
     for read in reads:
@@ -108,7 +108,7 @@ def test_judging_after_every_read_changes_nothing(reads: list[RecordedRead], int
 
 
 @given(sessions(max_size=12))
-@settings(max_examples=400)
+@settings(max_examples=250)
 def test_the_standing_reads_are_those_that_nothing_later_covers(reads: list[RecordedRead]) -> None:
     standing, _ = units_of(reads)
     found = Evidence(reads).standing

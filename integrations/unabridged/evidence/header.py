@@ -257,6 +257,21 @@ class Asked:
         )  # fmt: skip
 
 
+AskedFor = Asked | tuple[str, Mapping[str, Any]] | tuple[str, Mapping[str, Any], Intent]
+"""A read that was asked for, also as resource, filters and intent."""
+
+
+def asked_of(given: AskedFor) -> Asked:
+    """Returns what was asked for."""
+    match given:
+        case Asked():
+            return given
+        case (resource, filters):
+            return Asked(resource, filters)
+        case (resource, filters, intent):
+            return Asked(resource, filters, intent)
+
+
 def failed(read: RecordedRead, *, code: str, detail: str | None, now: datetime) -> RecordedRead:
     """Returns a pending read as an unavailable one."""
     start = read.started_at if read.started_at != LONG_AGO else now

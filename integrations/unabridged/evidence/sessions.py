@@ -16,7 +16,7 @@ from unabridged import _ambient, _trail
 from unabridged.contract import Intent, InvalidInput, ReadResult, RepeatRead, UnresolvedHandle, new_handle, resume_of
 
 from .guard import judge_write
-from .header import Asked, RecordedRead, deadline_at, failed, header_of
+from .header import Asked, AskedFor, RecordedRead, asked_of, deadline_at, failed, header_of
 from .intent import OnFail, Verdict, WriteIntent
 from .ledger import Journal, Ledger, Recorded, SessionKey, Settled, Shown, Withdrawn
 from .pending import MAX_REPEATS, Pending, Route, SourceRoute, StoredRest
@@ -29,19 +29,8 @@ if TYPE_CHECKING:
 _log = logging.getLogger("unabridged.evidence")
 DEADLINE_S: Final = 120.0
 """How long a read may be in flight, unless it says otherwise."""
-AskedFor = Asked | tuple[str, Mapping[str, Any]] | tuple[str, Mapping[str, Any], Intent]
 _entered: Final[ContextVar[tuple[Token[_ambient.Recorder | None], ...]]] = ContextVar("unabridged_entered", default=())
 """The tokens of the `with` blocks around the running code, the innermost last."""
-
-
-def _asked(given: AskedFor) -> Asked:
-    match given:
-        case Asked():
-            return given
-        case (resource, filters):
-            return Asked(resource, filters)
-        case (resource, filters, intent):
-            return Asked(resource, filters, intent)
 
 
 def utc_now() -> datetime:
@@ -382,7 +371,7 @@ class Session:
             has_approver: whether there is a person to review a destructive write.
         """
         try:
-            asked = [_asked(a) for a in same_turn]
+            asked = [asked_of(a) for a in same_turn]
             with self._turn() as (journal, now):
                 evidence = journal.evidence
                 if not journal.alive:  # looked at after the evidence was taken: forgetting goes the other way round
