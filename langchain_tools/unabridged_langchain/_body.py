@@ -10,16 +10,16 @@ import asyncio
 import inspect
 import json
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import wraps
-from typing import Any, Final
+from typing import Any, Final, get_type_hints
 
 from langchain_core.messages import ToolMessage
 from langchain_core.messages.tool import ToolOutputMixin
 from langchain_core.tools import ToolException
+from unabridged._ambient import Held
 from unabridged.contract import Result
 from unabridged.gate.arguments import Problem
 from unabridged.gate.boundary import arun_body, run_body
@@ -29,7 +29,7 @@ from unabridged.gate.runtime import ALONE, Entered, Gate, Turn
 from unabridged.gate.turn import bear
 
 from ._config import interrupts, running
-from ._place import frame, inside, session_here, turn_here
+from ._place import around, frame, inside, session_here, turn_here
 
 _log = logging.getLogger("unabridged.langchain")
 DEADLINE: Final = "deadline_s"
@@ -54,14 +54,9 @@ class Sent:
 _sent: Final[ContextVar[Sent | None]] = ContextVar("unabridged_langchain_sent", default=None)
 
 
-@contextmanager
-def sending(sent: Sent | None) -> Iterator[None]:
+def sending(sent: Sent | None) -> Held[Any]:
     """Lets the body of the run in the block know what was sent; `None` takes it from what runs inside the body."""
-    token = _sent.set(sent)
-    try:
-        yield
-    finally:
-        _sent.reset(token)
+    return Held(_sent, sent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +99,7 @@ class Body:
             return self._give(entered, call_id)
         kwargs = self._within_deadline(entered, kwargs)
         own = _Own(self, entered)
-        with inside(call_id, turn), sending(None):
+        with inside(call_id), around(turn), sending(None):
             reply = run_body(
                 gate, entered, lambda: own.take(code(*args, **kwargs)), interrupts=_passing(), handled=self._handled
             )
@@ -125,7 +120,7 @@ class Body:
             async with asyncio.timeout(limit):
                 return own.take(await code(*args, **kwargs))
 
-        with inside(call_id, turn), sending(None):
+        with inside(call_id), around(turn), sending(None):
             reply = await arun_body(gate, entered, body, interrupts=_passing(), handled=self._handled)
         return own.give(reply, call_id)
 
@@ -281,6 +276,7 @@ def guarded_func(body: Body, code: Callable[..., Any]) -> Callable[..., Any]:
     def guarded(*args: Any, **kwargs: Any) -> Any:
         return body.run(code, args, kwargs)
 
+    resolve_hints(guarded, code)
     bear(guarded, body.gate)
     return guarded
 
@@ -292,8 +288,24 @@ def guarded_coroutine(body: Body, code: Callable[..., Awaitable[Any]]) -> Callab
     async def guarded(*args: Any, **kwargs: Any) -> Any:
         return await body.arun(code, args, kwargs)
 
+    resolve_hints(guarded, code)
     bear(guarded, body.gate)
     return guarded
+
+
+def resolve_hints(function: Any, source: Any = None) -> None:
+    """Puts the annotations of a function in the place of their texts, which LangChain would read in each call.
+
+    Args:
+        function: the function.
+        source: the function that it stands for, whose signature it shows.
+    """
+    try:
+        function.__annotations__ = get_type_hints(function if source is None else source, include_extras=True)
+        if source is not None:
+            function.__signature__ = inspect.signature(source)
+    except (NameError, TypeError, ValueError, AttributeError):  # a name that is not there: LangChain deals with it
+        return
 
 
 def parameters_of(code: Callable[..., Any] | None) -> Sequence[str]:

@@ -7,8 +7,7 @@ tags, metadata, extras, response format, injected arguments) stays as it was.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any, Final
@@ -25,13 +24,14 @@ from langchain_core.tools.base import (
 from langchain_core.utils.pydantic import get_fields
 from pydantic import BaseModel, Field, PrivateAttr, ValidationError, create_model
 from pydantic.v1 import ValidationError as ValidationErrorV1
+from unabridged._ambient import Held
 from unabridged.contract import InvalidInput
 from unabridged.gate.arguments import Problem, json_schema_problems, problems_of, undeclared
 from unabridged.gate.declare import MAX_DEADLINE_S, ReadSpec, Spec
 from unabridged.gate.runtime import Gate
 from unabridged.gate.turn import bear, gate_of
 
-from ._body import DEADLINE, Body, Refused, Sent, guarded_coroutine, guarded_func, parameters_of, sending
+from ._body import DEADLINE, Body, Refused, Sent, guarded_coroutine, guarded_func, parameters_of, resolve_hints, sending
 from ._runs import watched_run
 
 _DEADLINE_TEXT: Final = f"How many seconds to wait for the source, at most {MAX_DEADLINE_S:.0f}."
@@ -66,13 +66,13 @@ class GuardedTool:
     def run(self: Any, tool_input: Any, *args: Any, **kwargs: Any) -> Any:
         """Runs the tool; its body judges the call."""
         carried = self._carried
-        with self._sending(tool_input, kwargs.get("tool_call_id")), watched_run(carried.gate.name, kwargs):
+        with self._sent(tool_input, kwargs.get("tool_call_id")), watched_run(carried.gate.name, kwargs):
             return BaseTool.run(self, tool_input, *args, **kwargs)
 
     async def arun(self: Any, tool_input: Any, *args: Any, **kwargs: Any) -> Any:
         """As `run`, without blocking."""
         carried = self._carried
-        with self._sending(tool_input, kwargs.get("tool_call_id")), watched_run(carried.gate.name, kwargs):
+        with self._sent(tool_input, kwargs.get("tool_call_id")), watched_run(carried.gate.name, kwargs):
             return await BaseTool.arun(self, tool_input, *args, **kwargs)
 
     def invoke(self: Any, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
@@ -120,18 +120,22 @@ class GuardedTool:
     def _injected_args_keys(self: Any) -> frozenset[str]:
         return self._carried.tool._injected_args_keys  # type: ignore[no-any-return]
 
-    @contextmanager
-    def _sending(self: Any, tool_input: Any, call_id: str | None) -> Iterator[None]:
-        body: Body = self._carried.body
-        if self._carried.single:
+    def _sent(self: Any, tool_input: Any, call_id: str | None) -> Held[Any]:
+        """Lets the body of the run in the block know what was sent."""
+        carried: Carried = self._carried
+        body = carried.body
+        if carried.single:
             values = list(tool_input.values()) if isinstance(tool_input, Mapping) else [tool_input]
             args = dict(zip(body.order, values, strict=False))
         elif isinstance(tool_input, Mapping):
             args = {n: v for n, v in tool_input.items() if n not in body.injected}
         else:
-            args = {next(iter(self._carried.declared), "tool_input"): tool_input}
-        with sending(Sent(body.gate, args, call_id)):
-            yield
+            args = {next(iter(carried.declared), "tool_input"): tool_input}
+        return sending(Sent(body.gate, args, call_id))
+
+    def _filter_injected_args(self: Any, tool_input: dict[str, Any]) -> dict[str, Any]:
+        injected = self._carried.body.injected
+        return {name: value for name, value in tool_input.items() if name not in injected}
 
     def _to_args_and_kwargs(
         self: Any, tool_input: Any, tool_call_id: str | None
@@ -196,6 +200,10 @@ class GuardedTool:
             return await carried.body.arun(_inner_arun(carried, config, run_manager), args, kwargs)
         sync = None if run_manager is None else run_manager.get_sync()
         return await run_in_executor(None, partial(self._run, config=config, run_manager=sync), *args, **kwargs)
+
+
+for _method in (GuardedTool._run, GuardedTool._arun):
+    resolve_hints(_method)
 
 
 def _plain_class(tool: BaseTool) -> type[BaseTool]:

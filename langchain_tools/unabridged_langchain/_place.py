@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from unabridged._ambient import Held
 from unabridged.evidence import Ledger, Session, current_session, session
 from unabridged.evidence.ledger import Kind
 from unabridged.gate.around import inside as beside
@@ -64,14 +65,9 @@ def frame() -> Frame:
     return _frame.get()
 
 
-@contextmanager
-def framed(inner: Frame) -> Iterator[None]:
+def framed(inner: Frame) -> Held[Any]:
     """Hands a frame down to what runs in the block."""
-    token = _frame.set(inner)
-    try:
-        yield
-    finally:
-        _frame.reset(token)
+    return Held(_frame, inner)
 
 
 class Guardian(BaseCallbackHandler):
@@ -196,22 +192,20 @@ def siblings(
     return None
 
 
-@contextmanager
-def inside(
-    call_id: str | None, turn: Turn | None, *, judged: tuple[str | None, str, Mapping[str, Any]] | None = None
-) -> Iterator[None]:
-    """Hands down to what runs in the block that it runs inside a call, and what was asked for beside that.
+def inside(call_id: str | None, *, judged: tuple[str | None, str, Mapping[str, Any]] | None = None) -> Held[Any]:
+    """Hands down to what runs in the block that it runs inside a call.
 
     Args:
         call_id: the id of the call.
-        turn: its turn.
         judged: the call itself, where it is judged already and its tool has yet to start.
     """
     outer = frame()
     enclosing = outer.enclosing if call_id is None else outer.enclosing | {call_id}
-    with framed(replace(outer, enclosing=enclosing, seen=None, judged=judged)):
-        if turn is None:
-            yield
-        else:
-            with beside(turn.siblings):
-                yield
+    return framed(Frame(enclosing, outer.specs, outer.has, None, outer.max_bytes, judged))
+
+
+def around(turn: Turn | None) -> AbstractContextManager[None]:
+    """Hands down to what runs in the block what was asked for beside the call around it."""
+    if turn is None or not turn.siblings:
+        return nullcontext()
+    return beside(turn.siblings)

@@ -33,7 +33,7 @@ from ._followups import continue_read_tool, count_read_tool
 from ._guarded import carried_by
 from ._history import is_of_no_tool, look_back
 from ._hooks import GivesCaveats, WrapsModel, messages_of, with_hooks
-from ._place import Frame, frame, framed, guardian_in, inside, kept_session, siblings, spec_here
+from ._place import Frame, around, frame, framed, guardian_in, inside, kept_session, siblings, spec_here
 from ._place import session_here as found_session
 
 OnAnswer = Literal["caveat", "strict", "off"]
@@ -163,7 +163,7 @@ class CoverageMiddleware(AgentMiddleware[CoverageState, Any, Any]):
             if entered is None:
                 return handler(request)
             try:
-                with inside(request.tool_call["id"], place.turn, judged=_judged(request)):
+                with inside(request.tool_call["id"], judged=_judged(request)), around(place.turn):
                     value = handler(request)
             except BaseException as error:
                 _leave_by(gate, entered, error)
@@ -182,7 +182,7 @@ class CoverageMiddleware(AgentMiddleware[CoverageState, Any, Any]):
             if entered is None:
                 return await handler(request)
             try:
-                with inside(request.tool_call["id"], place.turn, judged=_judged(request)):
+                with inside(request.tool_call["id"], judged=_judged(request)), around(place.turn):
                     value = await handler(request)
             except BaseException as error:
                 _leave_by(gate, entered, error)
