@@ -13,6 +13,7 @@ from typing import Any, Final
 import httpx
 
 from unabridged import Budget, Profile, Query, ReadResult, load_profile, read
+from unabridged.gate import FromArgument
 
 from .plain import archive
 
@@ -32,9 +33,15 @@ READS: Final[dict[str, Any]] = {
 """What `protect` is told of the tools that read."""
 
 WRITES: Final[dict[str, Any]] = {
-    "archive_accounts": {"relies_on": ["accounts", "assignments"], "targets": "account_ids"},
+    "archive_accounts": {
+        "relies_on": [
+            {"resource": "accounts", "filters": {"tenant": FromArgument("tenant"), "owner": None}},
+            {"resource": "assignments", "filters": {"tenant": FromArgument("tenant")}},
+        ],
+        "targets": "account_ids",
+    },
 }
-"""What `protect` is told of the tool that writes: that nobody owns an account takes both listings."""
+"""What `protect` is told of the tool that writes: that nobody owns an account takes both listings of its tenant."""
 
 
 class GuardedTools:

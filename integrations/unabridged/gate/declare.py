@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Final, Literal
 
 from unabridged.contract import InvalidInput
@@ -79,13 +80,45 @@ class ReadSpec:
         return self.judge is not None or self.exhaustive
 
 
+@dataclass(frozen=True, slots=True)
+class FromArgument:
+    """Stands in the filters of a `relies_on` entry for what a call sends in one of its arguments.
+
+    So a write in one tenant relies on the reads of that tenant: `{"resource": "accounts", "filters": {"tenant":
+    FromArgument("tenant")}}`. Where a call sends nothing the filter falls away, and only wider reads will do.
+    """
+
+    name: str
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name:
+            raise InvalidInput(field="relies_on", rule="must take a filter from a named argument")
+
+
+def _filled(entry: Any, args: Mapping[str, Any]) -> Any:
+    """Returns an entry of `relies_on` with the arguments of a call in place of what stands for them."""
+    if not isinstance(entry, Mapping) or not isinstance(entry.get("filters"), Mapping):
+        return entry
+    filters = {
+        name: args.get(value.name) if isinstance(value, FromArgument) else value
+        for name, value in entry["filters"].items()
+        if not isinstance(value, FromArgument) or args.get(value.name) is not None
+    }
+    return {**entry, "filters": filters}
+
+
+def _is_open(entry: Any) -> bool:
+    filters = entry.get("filters") if isinstance(entry, Mapping) else None
+    return isinstance(filters, Mapping) and any(isinstance(v, FromArgument) for v in filters.values())
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteSpec:
     """A tool whose calls are judged before they run.
 
     Args:
-        relies_on: the reads that are its evidence, as names or `{"resource", "filters"}`; without it the write may
-            rely on every inventory read.
+        relies_on: the reads that are its evidence, as names or `{"resource", "filters"}`, a filter's value also
+            `FromArgument(name)`; without it the write may rely on every inventory read.
         targets: the argument that holds the ids that are touched.
         independent: why the write relies on nothing; the reason is kept.
         destructive: the write cannot be taken back.
@@ -103,24 +136,34 @@ class WriteSpec:
     max_age_s: float | None = None
     allow_returned_targets: bool = False
     _demands: WriteIntent | None = field(default=None, init=False, repr=False, compare=False)
-    """What every call demands, checked once; a call adds its targets."""
+    """What every call demands, checked once; nothing where a call's arguments have a part in it."""
 
     def __post_init__(self) -> None:
         if self.independent is not None and (not isinstance(self.independent, str) or not self.independent.strip()):
             raise InvalidInput(field="independent", rule="must say why the write relies on nothing")
         if self.independent is not None and self.relies_on is not None:
             raise InvalidInput(field="independent", rule="contradicts relies_on")
+        if isinstance(self.relies_on, str):
+            object.__setattr__(self, "relies_on", (self.relies_on,))
         if self.independent is None:
-            object.__setattr__(self, "_demands", self._checked())
+            demands = self._checked({})
+            object.__setattr__(self, "_demands", None if self.is_open else demands)
 
-    def intent(self, tool: str, targets: Sequence[Any] | None) -> WriteIntent:
+    @property
+    def is_open(self) -> bool:
+        """Whether a call's arguments have a part in what it relies on."""
+        return any(map(_is_open, self.relies_on or ()))
+
+    def intent(
+        self, tool: str, targets: Sequence[Any] | None, args: Mapping[str, Any] = MappingProxyType({})
+    ) -> WriteIntent:
         """Returns what one call of the write wants, for the guard."""
-        return (self._demands or self._checked()).aimed_at(targets, tool=tool)
+        return (self._demands or self._checked(args)).aimed_at(targets, tool=tool)
 
-    def _checked(self) -> WriteIntent:
+    def _checked(self, args: Mapping[str, Any]) -> WriteIntent:
         return WriteIntent(
             tool="declared",
-            relies_on=list(self.relies_on) if self.relies_on is not None else None,
+            relies_on=None if self.relies_on is None else [_filled(entry, args) for entry in self.relies_on],
             require=self.require,
             max_age_s=self.max_age_s,
             allow_returned_targets=self.allow_returned_targets,

@@ -102,9 +102,12 @@ class Gate:
         return invalid_request(self.name, problems)
 
     def is_covered(self, session: Session | None) -> bool:
-        """Tells whether a call could be allowed now, whatever its targets; a tool that is not judged is covered."""
+        """Tells whether a call could be allowed now, whatever its targets; a tool that is not judged is covered.
+
+        So is one whose evidence depends on its arguments: they are judged when they are known.
+        """
         spec = self.spec
-        if isinstance(spec, WriteSpec) and spec.independent is None:
+        if isinstance(spec, WriteSpec) and spec.independent is None and not spec.is_open:
             intent = spec.intent(self.name, None if spec.targets is None else [_ANY_TARGET])
         elif isinstance(spec, UndeclaredSpec):
             intent = spec.intent(self.name)
@@ -163,7 +166,7 @@ class Gate:
             targets = targets_of(value)
             if value is not None and targets is None:
                 return invalid_request(self.name, [(spec.targets, "must be an id or a list of ids")])
-        return self._judge(spec.intent(self.name, targets), call, session, turn)
+        return self._judge(spec.intent(self.name, targets, call.args), call, session, turn)
 
     def _judge(self, intent: Any, call: Call, session: Session | None, turn: Turn) -> Entered | Reply:
         if session is None:
