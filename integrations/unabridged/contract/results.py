@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, assert_never
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeVar, assert_never
 
 from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
     ModelWrapValidatorHandler,
-    PrivateAttr,
     SkipValidation,
     StrictBool,
     ValidationError,
@@ -32,6 +31,8 @@ CONTRACT: Literal["unabridged/1"] = "unabridged/1"
 Items = Annotated[list[Any], SkipValidation()]
 Route = Annotated[Continuation, Field(discriminator="kind")]
 _OPEN_OBJECTS = frozenset({"filters", "native", "observed"})
+_ASIDE = frozenset({"_resume", "_ids"})
+_AnyResult = TypeVar("_AnyResult", bound="Result")
 _SHORT_CUTS = frozenset({"no_access", "source_failed", "abridged"})
 
 
@@ -39,8 +40,9 @@ class Result(BaseModel):
     """What the four results share. Not built itself: use one of the four, or `build_result`."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
-    _resume: Any = PrivateAttr(None)
-    _ids: Any = PrivateAttr(None)
+    # Set on a result by `_set_aside`, into its dict: private attributes would cost a quarter of building a result.
+    _resume: ClassVar[Any] = None
+    _ids: ClassVar[Any] = None
 
     contract: Literal["unabridged/1"] = CONTRACT
     status: Status
@@ -70,7 +72,7 @@ class Result(BaseModel):
             return data
         if isinstance(data, Result):
             raise ValueError("a result of another status")  # the next class of the union may fit
-        if not isinstance(data, Mapping):
+        if type(data) is not dict and not isinstance(data, Mapping):
             raise ContractViolation(rule="result_is_an_object")
         try:
             result = handler(_with_derived(data, status=cls.__name__.lower()))
@@ -131,16 +133,15 @@ class Result(BaseModel):
         """Copies the result; a copy with changes is checked like a new one."""
         if not update:
             return super().model_copy(deep=deep)
-        copy = type(self)(**{**self.__dict__, **update})
-        copy._resume, copy._ids = self._resume, self._ids
-        return copy
+        return _set_aside(type(self)(**{**self._fields(), **update}), resume=self._resume, ids=self._ids)
 
     def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
         """Copies the result; the reader's own state is shared, since it may hold what cannot be copied."""
-        resume, ids = self._resume, self._ids
-        copy = type(self)(**deepcopy(self.__dict__, memo))
-        copy._resume, copy._ids = resume, ids
-        return copy
+        copy = type(self)(**deepcopy(self._fields(), memo))
+        return _set_aside(copy, resume=self._resume, ids=self._ids)
+
+    def _fields(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name not in _ASIDE}
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Result) and self.to_wire() == other.to_wire()
@@ -150,7 +151,7 @@ class Result(BaseModel):
 
     def __getstate__(self) -> dict[Any, Any]:
         state = dict(super().__getstate__())
-        state["__pydantic_private__"] = {"_resume": None, "_ids": None}
+        state["__dict__"] = self._fields()
         return state
 
     def __repr__(self) -> str:
@@ -357,10 +358,16 @@ def build_result(
             assert_never(status)
 
 
+def _set_aside(result: _AnyResult, *, resume: object, ids: Sequence[Any] | None) -> _AnyResult:
+    """Attaches what is no part of the result itself."""
+    object.__setattr__(result, "_resume", resume)
+    object.__setattr__(result, "_ids", ids)
+    return result
+
+
 def with_resume(result: ReadResult, resume: object) -> ReadResult:
     """Attaches the reader's own state for going on; it is never serialised, pickled, compared or printed."""
-    result._resume = resume
-    return result
+    return _set_aside(result, resume=resume, ids=result._ids)
 
 
 def resume_of(result: ReadResult) -> Any:
@@ -370,8 +377,7 @@ def resume_of(result: ReadResult) -> Any:
 
 def with_ids(result: ReadResult, ids: Sequence[Any]) -> ReadResult:
     """Attaches the ids as the reader took them (its id need not be a field named `id`)."""
-    result._ids = ids
-    return result
+    return _set_aside(result, resume=result._resume, ids=ids)
 
 
 def decision(result: ReadResult) -> Decision:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from unabridged.contract import UnresolvedHandle, json_equal, reason_message
+from unabridged.contract import UnresolvedHandle, json_equal, reason_message, with_ids
 from unabridged.evidence import Pending, RecordedRead, Session, SourceRoute, StoredRest, Strand
 
 from .declare import ReadSpec
@@ -119,7 +119,7 @@ def _stored(route: StoredRest, session: Session, spec: ReadSpec, max_bytes: int)
             "finding_count": len(route.items) if whole.status == "complete" else None,
         }
     )
-    rest._ids = list(ids)[route.start :] if len(ids) == whole.returned else []
+    rest = with_ids(rest, ids[route.start :] if len(ids) == whole.returned else [])
     return read_reply(rest, spec, session=session, max_bytes=max_bytes, start=route.start)
 
 

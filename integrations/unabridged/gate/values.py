@@ -22,6 +22,7 @@ from unabridged.contract import (
     json_equal,
     new_read_id,
     with_ids,
+    with_resume,
 )
 
 from .declare import ReadSpec
@@ -96,8 +97,7 @@ def _named(result: ReadResult, spec: ReadSpec) -> ReadResult:
         reasons = [Reason(code="SAMPLE_REQUESTED", layer="client")]
         fields = {name: getattr(result, name) for name in ("total", "sources", "item_cuts", "warnings", "consistency")}
         sample = build_result(items=result.items, reasons=reasons, scope=scope, read=result.read, **fields)
-        sample._ids, sample._resume = result._ids, result._resume
-        return sample
+        return with_ids(with_resume(sample, result._resume), result._ids)
     return result.model_copy(update={"scope": scope})
 
 
