@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from contextvars import copy_context
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, Final, Self, cast
 
 from llama_index.core.base.llms.types import TextBlock
 from llama_index.core.instrumentation import (  # type: ignore[attr-defined]
@@ -155,6 +155,16 @@ class Protected(AsyncBaseTool):
         """Judges the call and runs the tool. A refusal is returned, never raised."""
         return self._output(*await self._door.acall(args, kwargs))
 
+    def __copy__(self) -> Self:
+        """Returns a copy that is known as protected, too."""
+        other = object.__new__(type(self))
+        vars(other).update(vars(self))
+        bear(other, self._door.gate)
+        return other
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self.__copy__()
+
     def _output(self, reply: Reply, sent: Sent) -> ToolOutput:
         value, name = reply.value, self._door.gate.name
         raw_input = {"args": (), "kwargs": sent.args}
@@ -219,7 +229,7 @@ def _class_for(kind: type[BaseTool]) -> type[BaseTool]:
     return cast(type[BaseTool], type(f"Protected{kind.__name__}", bases, {}))
 
 
-def protected(tool: BaseTool, spec: Spec) -> BaseTool:
+def protected(tool: BaseTool, spec: Spec) -> Protected:
     """Returns a tool like the given one that stands behind the gate of a declaration. The given one is not changed.
 
     Raises:
@@ -228,7 +238,7 @@ def protected(tool: BaseTool, spec: Spec) -> BaseTool:
     name = tool.metadata.name
     if not name:
         raise InvalidInput(field="tool", rule="must have a name")
-    if gate_of(tool) is not None:
+    if isinstance(tool, Protected) or gate_of(tool) is not None:
         raise InvalidInput(field=name, rule="is protected already")
     guarded = copy.copy(tool)
     if isinstance(spec, ReadSpec) and spec.deadline:
@@ -242,7 +252,7 @@ def protected(tool: BaseTool, spec: Spec) -> BaseTool:
     if isinstance(guarded, FunctionTool):
         _seal(guarded, door)
     bear(guarded, door.gate)
-    return guarded
+    return cast(Protected, guarded)
 
 
 def may_return(tool: Any) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal, cast
+from typing import Any, Literal, Protocol, cast, overload
 
 from llama_index.core.tools import BaseTool, FunctionTool
 from unabridged.contract import InvalidInput, NotYetSupported, ReadResult
@@ -27,10 +27,18 @@ from unabridged.gate import (
 )
 from unabridged.gate.boundary import arun_step, run_step
 
-from .tools import PAUSES, may_return, protected
+from .tools import PAUSES, Protected, may_return, protected
 
 Function = Callable[..., Any]
-Decorator = Callable[[Function | BaseTool], Any]
+
+
+class Decorator(Protocol):
+    """Makes a function a protected tool, or puts a tool that exists behind the gate."""
+
+    @overload
+    def __call__(self, function: BaseTool, /) -> Protected: ...
+    @overload
+    def __call__(self, function: Function, /) -> FunctionTool: ...
 
 
 def protect(
@@ -40,7 +48,7 @@ def protect(
     writes: Mapping[str, Any] | None = None,
     independent: Mapping[str, str] | None = None,
     neutral: Iterable[str] = (),
-) -> list[BaseTool]:
+) -> list[Protected]:
     """Returns a new list with every tool behind the gate of its declaration.
 
     A tool that is not declared fails closed both ways: its calls are judged as writes, and what it returns is recorded
@@ -60,7 +68,10 @@ def protect(
     names = [t.metadata.get_name() for t in given]
     known = {n: g.spec for n, t in zip(names, given, strict=True) if (g := gate_of(t)) is not None}
     told = plan(names, reads=reads, writes=writes, neutral=neutral, independent=independent, known=known)
-    guarded = [t if n in known else protected(t, told.of(n)) for n, t in zip(names, given, strict=True)]
+    guarded = [
+        t if n in known and isinstance(t, Protected) else protected(t, told.of(n))
+        for n, t in zip(names, given, strict=True)
+    ]
     returning = {n: _returns_results if may_return(t) else None for n, t in zip(names, guarded, strict=True)}
     warn_of_hopeless_writes({name: told.of(name) for name in names}, returning)
     return guarded
@@ -146,7 +157,13 @@ def write_tool(
     return _decorator(spec, tool)
 
 
-def neutral_tool(function: Function | None = None, **tool: Any) -> Any:
+@overload
+def neutral_tool(function: BaseTool, /) -> Protected: ...
+@overload
+def neutral_tool(function: Function, /, **tool: Any) -> FunctionTool: ...
+@overload
+def neutral_tool(**tool: Any) -> Decorator: ...
+def neutral_tool(function: Function | BaseTool | None = None, /, **tool: Any) -> Any:
     """Declares a function, sync or async, as a tool with neither effect nor evidence.
 
     Args:
@@ -158,7 +175,7 @@ def neutral_tool(function: Function | None = None, **tool: Any) -> Any:
 
 
 def _decorator(spec: Spec, options: Mapping[str, Any]) -> Decorator:
-    def decorate(function: Function | BaseTool) -> BaseTool:
+    def decorate(function: Function | BaseTool, /) -> Any:
         if not isinstance(function, BaseTool):
             return protected(FunctionTool.from_defaults(function, **options), spec)
         for name in options:
@@ -168,7 +185,7 @@ def _decorator(spec: Spec, options: Mapping[str, Any]) -> Decorator:
     return decorate
 
 
-def as_read_tool(tool: BaseTool, resource: str, **declared: Any) -> BaseTool:
+def as_read_tool(tool: BaseTool, resource: str, **declared: Any) -> Protected:
     """Returns an existing tool as one that reads `resource`; it keeps everything else that it is.
 
     What the model sees of a read is its short form, also where the tool has a callback with a text of its own.
@@ -178,19 +195,17 @@ def as_read_tool(tool: BaseTool, resource: str, **declared: Any) -> BaseTool:
         resource: as in `read_tool`.
         **declared: as in `read_tool`.
     """
-    guarded: BaseTool = read_tool(resource, **declared)(tool)
-    return guarded
+    return read_tool(resource, **declared)(tool)
 
 
-def as_write_tool(tool: BaseTool, **declared: Any) -> BaseTool:
+def as_write_tool(tool: BaseTool, **declared: Any) -> Protected:
     """Returns an existing tool as one whose calls are judged; it keeps everything else that it is.
 
     Args:
         tool: any LlamaIndex tool.
         **declared: as in `write_tool`.
     """
-    guarded: BaseTool = write_tool(**declared)(tool)
-    return guarded
+    return write_tool(**declared)(tool)
 
 
 def continue_read_tool() -> FunctionTool:

@@ -563,7 +563,9 @@ async def test_what_a_retriever_gives_is_never_the_whole_by_itself(texts: list[s
 def test_a_copy_of_a_protected_tool_is_protected() -> None:
     shop = Shop()
     _, write = shop.tools()
-    for other in (copy.copy(write), copy.deepcopy(write), FunctionTool.from_defaults(write.fn, name="again")):
+    copies = [copy.copy(write), copy.deepcopy(write)]
+    assert protect(copies[:1]) == copies[:1]
+    for other in (*copies, FunctionTool.from_defaults(write.fn, name="again")):
         assert codes(other.call(ids=["o-1"])) == ["GUARD_FAILED"]
     write.__class__ = FunctionTool
     assert codes(write.call(ids=["o-1"])) == ["GUARD_FAILED"]
