@@ -175,6 +175,36 @@ class Ledger(Protocol):
         ...
 
 
+class Turn:
+    """Holds the lock of a journal for a block, with what happened meanwhile noted.
+
+    That is: records that the store dropped, deadlines that passed. A class, since a generator in its place would cost
+    as much as the decision that is made in the block.
+    """
+
+    __slots__ = ("_journal", "_ledger", "_now")
+
+    def __init__(self, journal: Journal, ledger: Ledger, now: datetime) -> None:
+        self._journal = journal
+        self._ledger = ledger
+        self._now = now
+
+    def __enter__(self) -> tuple[Journal, datetime]:
+        journal, now = self._journal, self._now
+        journal.lock.acquire()
+        try:
+            if not self._ledger.expire(journal, now=now) and now > journal.last_used:
+                journal.last_used = now
+            journal.catch_up(now)
+        except BaseException:
+            journal.lock.release()
+            raise
+        return journal, now
+
+    def __exit__(self, *_: object) -> None:
+        self._journal.lock.release()
+
+
 class MemoryLedger:
     """Keeps journals in the memory of this process.
 

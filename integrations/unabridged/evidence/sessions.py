@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import heapq
 import logging
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextvars import ContextVar, Token
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -18,7 +17,7 @@ from unabridged.contract import Intent, InvalidInput, ReadResult, RepeatRead, Un
 from .guard import judge_write
 from .header import Asked, AskedFor, RecordedRead, asked_of, deadline_at, failed, header_of
 from .intent import OnFail, Verdict, WriteIntent
-from .ledger import Journal, Ledger, Recorded, SessionKey, Settled, Shown, Withdrawn
+from .ledger import Journal, Ledger, Recorded, SessionKey, Settled, Shown, Turn, Withdrawn
 from .pending import MAX_REPEATS, Pending, Route, SourceRoute, StoredRest
 from .store import ResultStore
 from .view import Evidence
@@ -108,15 +107,8 @@ class Session:
         """The headers of all reads in their order, also of those that do not stand any more."""
         return self._journal.evidence
 
-    @contextmanager
-    def _turn(self) -> Iterator[tuple[Journal, datetime]]:
-        """Holds the lock, with what happened meanwhile noted: records dropped from the store, deadlines passed."""
-        journal, now = self._journal, self._now()
-        with journal.lock:
-            if not self.ledger.expire(journal, now=now):
-                journal.last_used = max(journal.last_used, now)
-            journal.catch_up(now)
-            yield journal, now
+    def _turn(self) -> Turn:
+        return Turn(self._journal, self.ledger, self._now())
 
     def record(
         self,
