@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-from laws.walk_sources import Source, budgets, paged, sources, token_source
+from laws.walk_sources import Source, budgets, faults, paged, sources, token_source
 from unabridged.contract import ReadResult, from_wire, id_key, resume_of
 from unabridged.profiles import load_profile
 from unabridged.reading import Budget, Fault, Query, Request, Response, Resume, run_read
@@ -130,3 +130,107 @@ def test_a_dropped_page_is_never_taken_for_the_end(pages: list[list[Any]], data:
     liar = Source(source.profile, source.pages, source.serve)
     liar.send = send  # type: ignore[method-assign]
     assert not read(liar, {}).complete
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=6),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["id", "next", "a"]), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+any_records = st.lists(st.fixed_dictionaries({"id": json_values}) | json_values, max_size=3)
+any_page = st.fixed_dictionaries(
+    {},
+    optional={
+        "items": any_records | json_values, "next": json_values, "more": json_values, "total": json_values,
+        "last": json_values, "error": json_values, "rev": json_values, "used": json_values, "shards": json_values,
+    },
+)  # fmt: skip
+any_header = st.tuples(
+    st.sampled_from(["Link", "link", "Retry-After", "Content-Length", "Content-Encoding", "X-Total", "Location"]),
+    st.text(alphabet=st.characters(max_codepoint=255, exclude_characters="\r\n"), max_size=24)
+    | st.sampled_from(['</things?page=2>; rel="next"', "5", "-1", "gzip", "1e9"]),
+)
+any_reply = st.builds(
+    Response,
+    st.sampled_from([200, 200, 200, 201, 204, 206, 301, 401, 404, 410, 429, 500]),
+    st.lists(any_header, max_size=2).map(tuple),
+    any_page.map(lambda document: json.dumps(document).encode()) | json_values.map(lambda v: json.dumps(v).encode()),
+) | st.sampled_from(["timeout", "short_body", "deadline", "too_large", "undecodable"]).map(Fault)
+RULES: dict[str, Any] = {
+    "signals": [
+        {"path": "shards", "when": "nonempty", "code": "SOURCE_UNAVAILABLE", "names_sources": True},
+        {"path": "length(items) < total", "when": {"expr": True}, "code": "PARTIAL_FAILURE"},
+        {"path": "header:x-total", "when": {"gt": 3}, "warning": "STALE_INDEX"},
+    ],
+    "snapshot": {"path": "rev"}, "empty_status": [204], "caps": [{"limit": 4, "on": "items"}],
+    "item_cuts": [{"path": "a", "list_len": 1, "why": "abridged"}], "drop_ids": [0], "expired": [{"status": 410}],
+}  # fmt: skip
+
+
+class Anything:
+    """Answers with whatever was drawn."""
+
+    def __init__(self, replies: list[Response | Fault]) -> None:
+        self.replies = replies
+
+    def send(self, request: Request, *, timeout_s: float | None) -> Response | Fault:
+        return self.replies.pop(0) if self.replies else Fault("disconnect")
+
+
+@given(sources(), st.lists(any_reply, min_size=1, max_size=6), budgets(), st.sampled_from(["inventory", "sample"]))
+def test_no_answer_of_a_source_breaks_a_read(
+    source: Source, replies: list[Response | Fault], limits: dict[str, int], intent: Any
+) -> None:
+    made = {**source.profile, **RULES, "size": {"send": {"query": "limit"}, "max": 3, "read": "used"}}
+    if "overfetch" in made["walk"]:
+        made["walk"] = {**made["walk"], "overfetch": 1}
+    result = run_read(
+        load_profile(made),
+        Query("things", intent=intent, page_size=2),
+        url=URL,
+        transport=Anything(replies),
+        clock=VirtualClock(),
+        budget=Budget.unlimited(**limits),
+    )
+    assert from_wire(json.loads(json.dumps(result.to_wire()))) == result
+    assert result.short()["status"] == result.status
+
+
+class Regions:
+    """Several sources behind one fan-out; each knows what it holds."""
+
+    def __init__(self, sources: dict[str, Source]) -> None:
+        self.sources = sources
+
+    def send(self, request: Request, *, timeout_s: float | None) -> Response | Fault:
+        return self.sources[request.source or ""].send(request, timeout_s=timeout_s)
+
+
+@given(st.lists(st.tuples(paged, faults), min_size=1, max_size=3), budgets())
+def test_a_fan_out_is_complete_only_when_every_source_has_delivered_every_id(
+    drawn: list[tuple[list[list[Any]], dict[int, int]]], limits: dict[str, int]
+) -> None:
+    made = {f"s{n}": token_source(pages, "absent", counted=False) for n, (pages, _) in enumerate(drawn)}
+    for source, (_, struck) in zip(made.values(), drawn, strict=True):
+        source.faults = struck
+    inner = {**next(iter(made.values())).profile, "duplicates": "expected"}
+    profile = {"name": "all", "version": 1, "walk": {"by": "fanout", "over": list(made), "inner": inner}}
+    links = [
+        run_read(
+            load_profile(profile), "things", url="https://{source}.example/", transport=Regions(made),
+            clock=VirtualClock(), budget=Budget.unlimited(**limits),
+        )
+    ]  # fmt: skip
+    if "max_items" in limits:
+        assert links[0].returned <= limits["max_items"]
+    for _ in range(40):
+        resume = resume_of(links[-1])
+        if not isinstance(resume, Resume) or links[-1].complete:
+            break
+        links.append(resume.read(transport=Regions(made), clock=VirtualClock()))
+    truth = {one for source in made.values() for one in source.truth}
+    if links[-1].complete:
+        assert delivered(links) == truth
+    assert delivered(links) <= truth

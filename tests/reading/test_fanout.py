@@ -92,6 +92,19 @@ def test_a_source_that_stays_dead_stays_named() -> None:
     assert third.complete
 
 
+def test_a_source_whose_pages_fell_apart_is_not_begun_anew_in_passing() -> None:
+    result = fan(eu=[page(1, next="a"), page(1, 2)], us=[DOWN])
+    assert result.continuation.kind == "retry_sources"
+    second, script = go_on(result, us=[page(3)])
+    assert [request.source for request in script.requests] == ["us"]
+    assert keys(second) == {"CONSISTENCY_LOST:duplicate_ids"}
+    assert second.continuation.kind == "restart_scan"
+    third, script = go_on(second, eu=[page(1, 2)], us=[page(3)], ap=[page()])
+    assert third.complete
+    assert third.read.continues is None
+    assert sorted(third.ids) == [1, 2, 3]
+
+
 def test_a_source_that_never_answers_is_not_offered_for_ever() -> None:
     result = fan(eu=[page(1)], us=[DOWN])
     offered = 0

@@ -69,7 +69,7 @@ def _read_source(
     chain = Chain()
     if earlier is not None:
         resume = resume_of(earlier)
-        if not isinstance(resume, Resume):
+        if not isinstance(resume, Resume) or not _may_go_on(earlier, resume):
             return _stub(earlier), last_id
         begun = replace(resume.ask, budget=ask.budget, clock=ask.clock)
         chain = resume.chain
@@ -89,6 +89,11 @@ def _read_source(
             yield Emit(page)
         else:
             reply = yield command
+
+
+def _may_go_on(part: ReadResult, resume: Resume) -> bool:
+    """A source whose pages fell apart is not begun anew in passing: only the whole read may be, and openly."""
+    return resume.kind == "chain" or part.items is None or part.continuation.kind == "retry_sources"
 
 
 def _linked(page: ReadResult, last_id: str | None) -> ReadResult:
@@ -118,6 +123,10 @@ def _whole(ask: Ask, merged: ReadResult, header: Any, parts: Sequence[tuple[str,
     result = merged.model_copy(update={"read": header, "continuation": route})
     if not (can_go_on or retries_dead):
         return result
+    if route.kind in ("restart_scan", "repeat_read"):
+        left = max(0, ask.repeats_left - 1)
+        fresh = replace(ask, repeats_left=left, idle=ask.idle + 1)
+        return with_resume(result, Resume(ask=fresh, chain=Chain(), kind="fresh"))
     again = tuple((name, _with_way(ask, name, part)) for name, part in parts)
     chain = Chain(read_id=result.read.id)
     return with_resume(result, Resume(ask=replace(ask, idle=idle), chain=chain, parts=again))
