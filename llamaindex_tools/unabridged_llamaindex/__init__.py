@@ -13,7 +13,7 @@ from unabridged.contract import MissingExtra
 if find_spec("llama_index") is None or find_spec("llama_index.core") is None:
     raise MissingExtra(extra="llamaindex", module="llama-index-core")
 
-from unabridged.gate import AGENT_RULES, CoverageWarning
+from unabridged.gate import AGENT_RULES, CoverageWarning, FromArgument
 from unabridged.gate.answering import UnsupportedAnswer
 
 from .agents import CoverageFunctionAgent
@@ -34,6 +34,7 @@ __all__ = [
     "CoverageFunctionAgent",
     "CoverageOutputParser",
     "CoverageWarning",
+    "FromArgument",
     "UnsupportedAnswer",
     "as_read_tool",
     "as_write_tool",
