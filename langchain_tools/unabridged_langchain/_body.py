@@ -81,6 +81,7 @@ class Body:
         handles_errors: whether the tool's author turns a `ToolException` into a message.
         takes_deadline: whether the code itself takes `deadline_s`.
         order: the names of the parameters, for positional arguments.
+        beside: the names of the tools that were protected together with it.
     """
 
     gate: Gate
@@ -89,6 +90,7 @@ class Body:
     handles_errors: bool = False
     takes_deadline: bool = True
     order: tuple[str, ...] = ()
+    beside: frozenset[str] = frozenset()
 
     def run(self, code: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Runs sync code if its gate lets it."""
@@ -155,7 +157,7 @@ class Body:
         final = self._final(sent, args, kwargs)
         if isinstance(spec, ReadSpec) and sent is not None:
             final = _as_sent(sent.args, final)
-        turn = turn_here(gate.name, final, call_id, session=session)
+        turn = turn_here(gate.name, final, call_id, session=session, has=self.beside)
         if turn is None and is_judged(spec):
             return gate.refuse_unseen(), None
         return gate.enter(final, session=session, turn=turn or ALONE, call_id=call_id), turn

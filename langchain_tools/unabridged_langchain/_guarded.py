@@ -7,10 +7,10 @@ tags, metadata, extras, response format, injected arguments) stays as it was.
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 from langchain_core.callbacks import AsyncCallbackManagerForToolRun, CallbackManagerForToolRun
 from langchain_core.runnables import RunnableConfig, run_in_executor
@@ -18,23 +18,20 @@ from langchain_core.tools import BaseTool, StructuredTool, Tool, ToolException
 from langchain_core.tools.base import (
     FILTERED_ARGS,
     _get_runnable_config_param,
-    _is_injected_arg_type,
-    get_all_basemodel_annotations,
 )
-from langchain_core.utils.pydantic import get_fields
-from pydantic import BaseModel, Field, PrivateAttr, ValidationError, create_model
+from pydantic import BaseModel, PrivateAttr, ValidationError
 from pydantic.v1 import ValidationError as ValidationErrorV1
 from unabridged._ambient import Held
 from unabridged.contract import InvalidInput
 from unabridged.gate.arguments import Problem, json_schema_problems, problems_of, undeclared
-from unabridged.gate.declare import MAX_DEADLINE_S, ReadSpec, Spec
+from unabridged.gate.declare import ReadSpec, Spec
 from unabridged.gate.runtime import Gate
 from unabridged.gate.turn import bear, gate_of
 
 from ._body import DEADLINE, Body, Refused, Sent, guarded_coroutine, guarded_func, parameters_of, resolve_hints, sending
 from ._runs import watched_run
+from ._schema import declared_names, injected_names, takes_any_name, with_deadline
 
-_DEADLINE_TEXT: Final = f"How many seconds to wait for the source, at most {MAX_DEADLINE_S:.0f}."
 _ENTRIES: Final = ("invoke", "ainvoke", "run", "arun")
 
 
@@ -102,7 +99,7 @@ class GuardedTool:
         if name == self._carried.gate.name:
             return copy
         inner = self._carried.tool.model_copy(update={"name": name})
-        fresh = wrap(inner, replace(self._carried.gate, name=name))
+        fresh = wrap(inner, replace(self._carried.gate, name=name), beside=self._carried.body.beside)
         for field in ("func", "coroutine"):
             if field in fresh.__dict__ and _is_guarded(copy.__dict__[field], self._carried.gate):
                 copy.__dict__[field] = fresh.__dict__[field]
@@ -282,23 +279,24 @@ def _class_for(kind: type[BaseTool]) -> type[BaseTool]:
     return found
 
 
-def wrap(tool: BaseTool, gate: Gate) -> BaseTool:
+def wrap(tool: BaseTool, gate: Gate, *, beside: frozenset[str] = frozenset()) -> BaseTool:
     """Returns a copy of a tool that carries a gate in its body. The tool itself stays as it is.
 
     Args:
         tool: the tool.
         gate: the gate, with the tool's name.
+        beside: the names of the tools that are protected together with it.
 
     Raises:
         InvalidInput: the declaration names an argument that the tool does not have.
     """
     spec = gate.spec
     schema = with_deadline(tool) if isinstance(spec, ReadSpec) and spec.deadline else tool.args_schema
-    any_name = _takes_any_name(tool)
-    declared = _declared(tool, schema)
+    any_name = takes_any_name(tool)
+    declared = declared_names(tool, schema)
     if not any_name:
         _check_names(spec, declared)
-    body = _body_of(tool, gate, any_name=any_name)
+    body = replace(_body_of(tool, gate, any_name=any_name), beside=beside)
     copy = tool.model_copy(update={"args_schema": schema})
     carried = Carried(gate, tool, body, declared=declared, any_name=any_name)
     for name, make in (("func", guarded_func), ("coroutine", guarded_coroutine)):
@@ -318,7 +316,7 @@ def _body_of(tool: BaseTool, gate: Gate, *, any_name: bool) -> Body:
     single = isinstance(tool, Tool) and tool.args_schema is None
     return Body(
         gate,
-        injected=_injected(tool),
+        injected=injected_names(tool),
         with_artifact=tool.response_format == "content_and_artifact",
         handles_errors=bool(tool.handle_tool_error),
         takes_deadline=DEADLINE in taken or any_name,
@@ -343,64 +341,3 @@ def unwrapped(tool: Any) -> Any:
     """Returns the code of a tool, for what may be learnt from it."""
     inner = tool._carried.tool if carried_by(tool) is not None else tool
     return getattr(inner, "func", None) or getattr(inner, "coroutine", None) or getattr(inner, "_run", None)
-
-
-def _injected(tool: BaseTool) -> frozenset[str]:
-    """Returns the names of the arguments that the framework gives."""
-    found = {*FILTERED_ARGS, *tool._injected_args_keys}
-    if tool.args_schema is not None and not isinstance(tool.args_schema, dict):
-        annotations = get_all_basemodel_annotations(tool.args_schema)
-        found |= {name for name, kind in annotations.items() if _is_injected_arg_type(kind)}
-    for code in (getattr(tool, "func", None), getattr(tool, "coroutine", None), tool._run):
-        if code is not None and (name := _get_runnable_config_param(code)):
-            found.add(name)
-    return frozenset(found)
-
-
-def _declared(tool: BaseTool, schema: Any) -> dict[str, None]:
-    """Returns the names that a call may use, in order: fields and their aliases."""
-    if isinstance(schema, dict):
-        return dict.fromkeys(schema.get("properties") or {})
-    if isinstance(tool, Tool) and schema is None:
-        return {"tool_input": None}
-    model = tool.get_input_schema() if schema is None else schema
-    names: dict[str, None] = {}
-    for name, info in get_fields(model).items():
-        names[name] = None
-        for alias in (info.alias, getattr(info, "validation_alias", None)):
-            names.update(dict.fromkeys([alias] if isinstance(alias, str) else _choices(alias)))
-    return names
-
-
-def _choices(alias: Any) -> Sequence[str]:
-    return [c for c in getattr(alias, "choices", ()) if isinstance(c, str)]
-
-
-def _takes_any_name(tool: BaseTool) -> bool:
-    schema = tool.args_schema
-    if isinstance(schema, dict):
-        return bool(schema.get("additionalProperties"))
-    if isinstance(tool, Tool) and schema is None:
-        return False
-    config = getattr(schema, "model_config", None) or {}
-    return config.get("extra") == "allow" if isinstance(config, Mapping) else False
-
-
-def with_deadline(tool: BaseTool) -> Any:
-    """Returns the tool's schema with an optional `deadline_s`, unless it has one."""
-    schema = tool.args_schema
-    if isinstance(schema, dict):
-        properties = schema.get("properties") or {}
-        rule = {"type": ["number", "null"], "description": _DEADLINE_TEXT}
-        return {**schema, "properties": {DEADLINE: rule, **properties}}
-    model = tool.get_input_schema() if schema is None else schema
-    if not issubclass(model, BaseModel):
-        raise InvalidInput(field="deadline", rule="needs a schema of pydantic 2")
-    if DEADLINE in model.model_fields:
-        return schema
-    return create_model(
-        model.__name__,
-        __base__=model,
-        __doc__=model.__doc__,
-        **{DEADLINE: (Annotated[float | None, Field(description=_DEADLINE_TEXT)], None)},  # type: ignore[call-overload]
-    )

@@ -19,7 +19,7 @@ from uuid import UUID, uuid4
 from langchain_core.messages import BaseMessage, ToolMessage
 from langchain_core.outputs import LLMResult
 from unabridged.contract import InvalidInput
-from unabridged.evidence import Session, current_session, session
+from unabridged.evidence import Session, current_session
 from unabridged.gate.around import siblings_around
 from unabridged.gate.declare import UNDECLARED, Spec, declarations
 from unabridged.gate.presenting import Reply
@@ -101,7 +101,7 @@ class PartialReadGuard(Guardian):
         """Returns the session of the handler itself, opened on first use."""
         with self._lock:
             if self._own is None:
-                self._own = session(f"guard-{uuid4().hex}", kind="run")
+                self._own = kept_session(f"guard-{uuid4().hex}", kind="run")
             return self._own
 
     def spec_of(self, name: str) -> Spec:

@@ -15,7 +15,7 @@ from unabridged.gate.history import PastCall, import_results, import_unknown_pas
 _MARKS_KEPT: Final = 256
 _NO_SUCH_TOOL: Final = " is not a valid tool, try one of ["
 _STRUCTURED: Final = "Returning structured response: "
-_marks: Final[WeakKeyDictionary[Session, OrderedDict[Any, None]]] = WeakKeyDictionary()
+_marks: Final[WeakKeyDictionary[Session, OrderedDict[str, None]]] = WeakKeyDictionary()
 """For each session the last messages that were looked at, over all the lists that it has met."""
 
 
@@ -40,7 +40,7 @@ def look_back(
     seen = _marks.setdefault(session, OrderedDict())
     fresh: list[BaseMessage] = []
     for message in reversed(messages):
-        if _mark(message) in seen:
+        if message.id is not None and message.id in seen:
             break
         fresh.append(message)
     if not fresh:
@@ -56,20 +56,12 @@ def look_back(
         import_unknown_past(session, resources)
 
 
-def _mark(message: BaseMessage) -> Any:
+def _remember(seen: OrderedDict[str, None], message: BaseMessage) -> None:
+    """Notes the last message that was looked at; one without an id cannot be told from others, so it is not noted."""
     if message.id is not None:
-        return message.id
-    if isinstance(message, ToolMessage):
-        return ("result", message.tool_call_id)
-    return ("object", id(message))
-
-
-def _remember(seen: OrderedDict[Any, None], message: BaseMessage) -> None:
-    if message.id is None and not isinstance(message, ToolMessage):
-        return
-    seen[_mark(message)] = None
-    if len(seen) > _MARKS_KEPT:
-        seen.popitem(last=False)
+        seen[message.id] = None
+        if len(seen) > _MARKS_KEPT:
+            seen.popitem(last=False)
 
 
 def _past(message: ToolMessage, calls: dict[str | None, Any]) -> PastCall:

@@ -16,7 +16,7 @@ from typing import Any, Final
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from unabridged._ambient import Held
-from unabridged.evidence import Ledger, Session, current_session, session
+from unabridged.evidence import Ledger, MemoryLedger, Session, current_session, session
 from unabridged.evidence.ledger import Kind
 from unabridged.gate.around import inside as beside
 from unabridged.gate.around import siblings_around
@@ -96,6 +96,8 @@ def guardian_in(config: Mapping[str, Any]) -> Guardian | None:
 
 _kept: Final[OrderedDict[tuple[Any, ...], Session]] = OrderedDict()
 _lock: Final = threading.Lock()
+_RUNS: Final = MemoryLedger()
+"""Keeps the sessions of runs apart, so that many short runs do not push out the session of a thread."""
 
 
 def kept_session(name: str, *, kind: Kind, principal: str | None = None, ledger: Ledger | None = None) -> Session:
@@ -113,7 +115,8 @@ def kept_session(name: str, *, kind: Kind, principal: str | None = None, ledger:
         if found is not None and found.alive:
             _kept.move_to_end(key)
             return found
-        made = session(name, principal=principal, ledger=ledger, kind=kind)
+        kept = _RUNS if ledger is None and kind == "run" else ledger
+        made = session(name, principal=principal, ledger=kept, kind=kind)
         _kept[key] = made
         while len(_kept) > _SESSIONS_KEPT:
             _kept.popitem(last=False)
@@ -144,10 +147,24 @@ def spec_here(name: str) -> Spec:
     return spec_named(name) if found is None else found
 
 
-def turn_here(name: str, args: Mapping[str, Any], call_id: str | None, *, session: Session | None) -> Turn | None:
+def turn_here(
+    name: str,
+    args: Mapping[str, Any],
+    call_id: str | None,
+    *,
+    session: Session | None,
+    has: frozenset[str] = frozenset(),
+) -> Turn | None:
     """Returns the turn in which a call was made, or nothing where it cannot be seen inside a graph.
 
     A history that stands beside it is compared with the session on the way.
+
+    Args:
+        name: the name of the tool.
+        args: the arguments of the call.
+        call_id: the id of the call.
+        session: the session of the call.
+        has: the names of the agent's tools, as far as they are known where no middleware knows them.
     """
     config, outer = running(), frame()
     inside_graph = in_graph(config)
@@ -161,7 +178,8 @@ def turn_here(name: str, args: Mapping[str, Any], call_id: str | None, *, sessio
         others = outer.seen[1]
     if others is None and inside_graph and (messages is None or call_id is not None):
         return None
-    return Turn(siblings=(*siblings_around(), *(others or ())), spec_of=spec_here, has=outer.has)
+    tools = outer.has if outer.has is not None else has if inside_graph else None  # a program may have any
+    return Turn(siblings=(*siblings_around(), *(others or ())), spec_of=spec_here, has=tools)
 
 
 def resources_here() -> tuple[str, ...]:
@@ -201,7 +219,7 @@ def inside(call_id: str | None, *, judged: tuple[str | None, str, Mapping[str, A
     """
     outer = frame()
     enclosing = outer.enclosing if call_id is None else outer.enclosing | {call_id}
-    return framed(Frame(enclosing, outer.specs, outer.has, None, outer.max_bytes, judged))
+    return framed(Frame(enclosing, outer.specs, None, None, outer.max_bytes, judged))
 
 
 def around(turn: Turn | None) -> AbstractContextManager[None]:

@@ -198,9 +198,12 @@ def protect(
         [tool.name for tool in made], reads=reads, writes=_without_recheck(writes), independent=independent,
         neutral=neutral, known=known,
     )  # fmt: skip
-    specs = {tool.name: told.of(tool.name) for tool in made}
+    specs, names = {tool.name: told.of(tool.name) for tool in made}, frozenset(tool.name for tool in made)
     warn_of_hopeless_writes(specs, {tool.name: unwrapped(tool) for tool in made})
-    return [tool if carried_by(tool) is not None else wrap(tool, Gate(tool.name, specs[tool.name])) for tool in made]
+    return [
+        tool if carried_by(tool) is not None else wrap(tool, Gate(tool.name, specs[tool.name]), beside=names)
+        for tool in made
+    ]
 
 
 def _without_recheck(writes: Mapping[str, Any] | None) -> dict[str, Any] | None:

@@ -7,6 +7,7 @@ that `CoverageMiddleware(...)` picks by its arguments.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -28,14 +29,15 @@ from unabridged.gate.presenting import MAX_BYTES, Reply
 from unabridged.gate.runtime import Entered, Gate, Turn
 
 from ._body import is_judged, told_by
-from ._config import interrupts, running, thread_of
+from ._config import graph_messages, holds_call, interrupts, running, thread_of
 from ._followups import continue_read_tool, count_read_tool
 from ._guarded import carried_by
 from ._history import is_of_no_tool, look_back
 from ._hooks import GivesCaveats, WrapsModel, messages_of, with_hooks
-from ._place import Frame, around, frame, framed, guardian_in, inside, kept_session, siblings, spec_here
+from ._place import Asked, Frame, around, frame, framed, guardian_in, inside, kept_session, siblings, spec_here
 from ._place import session_here as found_session
 
+_log = logging.getLogger("unabridged.langchain")
 OnAnswer = Literal["caveat", "strict", "off"]
 _LEAST_BYTES: Final = 1_024
 _BODY_DECIDES: Final = frozenset({"TARGET_NOT_IN_EVIDENCE"})
@@ -86,6 +88,9 @@ class _Place:
     session: Session | None
     turn: Turn
     frame: Frame
+    gate: Gate
+    entered: Entered | None = None
+    """Leave to run, for a tool that has no guard of its own."""
 
 
 class CoverageMiddleware(AgentMiddleware[CoverageState, Any, Any]):
@@ -155,69 +160,81 @@ class CoverageMiddleware(AgentMiddleware[CoverageState, Any, Any]):
 
     def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Answer]) -> Answer:
         """Judges a call before it runs; a refusal is an error message."""
-        place = self._place(request)
+        place = self._looked_at(request)
+        if isinstance(place, ToolMessage):
+            return place
         with _in_scope(place):
-            refused, entered, gate = self._enter(request, place)
-            if refused is not None:
-                return refused
-            if entered is None:
+            if place.entered is None:
                 return handler(request)
             try:
                 with inside(request.tool_call["id"], judged=_judged(request)), around(place.turn):
                     value = handler(request)
             except BaseException as error:
-                _leave_by(gate, entered, error)
+                _leave_by(place.gate, place.entered, error)
                 raise
-            return _left(gate, entered, request, value)
+            return _left(place.gate, place.entered, request, value)
 
     async def awrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Answer]]
     ) -> Answer:
         """As `wrap_tool_call`, without blocking."""
-        place = self._place(request)
+        place = self._looked_at(request)
+        if isinstance(place, ToolMessage):
+            return place
         with _in_scope(place):
-            refused, entered, gate = self._enter(request, place)
-            if refused is not None:
-                return refused
-            if entered is None:
+            if place.entered is None:
                 return await handler(request)
             try:
                 with inside(request.tool_call["id"], judged=_judged(request)), around(place.turn):
                     value = await handler(request)
             except BaseException as error:
-                _leave_by(gate, entered, error)
+                _leave_by(place.gate, place.entered, error)
                 raise
-            return _left(gate, entered, request, value)
+            return _left(place.gate, place.entered, request, value)
 
-    def _enter(self, request: ToolCallRequest, place: _Place) -> tuple[ToolMessage | None, Entered | None, Gate]:
-        """Returns the refusal, or leave for a tool that has no guard of its own. One that has enters by itself."""
+    def _looked_at(self, request: ToolCallRequest) -> _Place | ToolMessage:
+        """Returns where a call happens and how it goes on, or its refusal. A guard that fails refuses."""
+        try:
+            return self._judge(request)
+        except Exception as error:  # noqa: BLE001 - the outermost tool boundary: a guard that fails refuses
+            name = request.tool_call["name"]
+            _log.error("the guard failed before %s with %s", name, type(error).__name__)
+            return _message(Gate(name, UNDECLARED).refuse_unseen(), request.tool_call)
+
+    def _judge(self, request: ToolCallRequest) -> _Place | ToolMessage:
+        """A tool that has a guard of its own is judged here and in its body; one that has none enters here."""
         call, carried = request.tool_call, carried_by(request.tool)
+        found, agent, outer = self._session(request.state), self._agent(request), frame()
+        specs = agent.specs if not outer.specs else {**outer.specs, **agent.specs}
+        beside = self._beside(request, found, specs)
+        seen = None if beside is None or call["id"] is None else (call["id"], beside)
+        inner = Frame(outer.enclosing, specs, agent.has, seen, self._max_bytes)
+        turn = Turn(siblings=(*siblings_around(), *(beside or ())), spec_of=_spec_in(specs), has=agent.has)
         name = call["name"] if request.tool is None else request.tool.name
         gate = Gate(name, _spec_of_bare(name), self._max_bytes) if carried is None else carried
+        place = _Place(found, turn, inner, gate)
         if carried is not None and not is_judged(carried.spec):
-            return None, None, gate
-        entered = gate.enter(call["args"], session=place.session, turn=place.turn, call_id=call["id"])
+            return place
+        if carried is None and beside is None and call["id"] is not None and is_judged(gate.spec):
+            return _message(gate.refuse_unseen(), call)
+        entered = gate.enter(call["args"], session=found, turn=turn, call_id=call["id"])
         if isinstance(entered, Reply):
-            if carried is not None and _body_decides(entered):
-                return None, None, gate
-            return _message(entered, call), None, gate
-        return None, None if carried is not None else entered, gate
+            return place if carried is not None and _body_decides(entered) else _message(entered, call)
+        return place if carried is not None else replace(place, entered=entered)
 
-    def _place(self, request: ToolCallRequest) -> _Place:
-        outer, call = frame(), request.tool_call
-        found = self._session(request.state)
-        agent = self._agent(request)
-        messages = messages_of(request.state)
-        beside = siblings(messages, call_id=call["id"], enclosing=outer.enclosing) if messages else None
-        specs = agent.specs if not outer.specs else {**outer.specs, **agent.specs}
-        seen = None if beside is None or call["id"] is None else (call["id"], beside)
-        inner = replace(outer, specs=specs, has=agent.has, seen=seen, max_bytes=self._max_bytes)
-        with framed(inner):
-            if messages and found is not None:
-                resources = tuple(dict.fromkeys(s.resource for s in specs.values() if s.effect == "read"))
-                look_back(found, messages, spec_of=spec_here, resources=resources)
-        turn = Turn(siblings=(*siblings_around(), *(beside or ())), spec_of=_spec_in(specs), has=agent.has)
-        return _Place(found, turn, inner)
+    def _beside(
+        self, request: ToolCallRequest, found: Session | None, specs: dict[str, Spec]
+    ) -> tuple[Asked, ...] | None:
+        """Returns what the model asked for beside a call, and compares the history around it with the session."""
+        call_id, messages = request.tool_call["id"], messages_of(request.state)
+        if call_id is not None and not any(holds_call(m, call_id) for m in reversed(messages)):
+            messages = graph_messages(running(), call_id) or messages
+        if not messages:
+            return None
+        if found is not None:
+            resources = tuple(dict.fromkeys(s.resource for s in specs.values() if s.effect == "read"))
+            look_back(found, messages, spec_of=_spec_in(specs), resources=resources)
+        return siblings(messages, call_id=call_id, enclosing=frame().enclosing)
 
     def _agent(self, request: ToolCallRequest) -> _Agent:
         tools = request.runtime.tools or ()
