@@ -14,14 +14,14 @@ from datetime import UTC, datetime
 from typing import Any, assert_never
 
 from unabridged import _ambient
-from unabridged.contract import ReadHeader, Reason, Scope, build_result, new_read_id
+from unabridged.contract import ReadHeader, Reason, Scope, build_result, new_read_id, printable_name
 from unabridged.evidence import DEADLINE_S, Asked, Session
 
 from . import followup
 from .declare import MAX_DEADLINE_S, FollowUpSpec, NeutralSpec, ReadSpec, Spec, UndeclaredSpec, WriteSpec
 from .presenting import MAX_BYTES, Reply, read_reply
 from .refusing import guard_failed, invalid_request, refusal, refused_without_session, tool_failed
-from .values import Call, result_of, unavailable
+from .values import Call, kind_of, result_of, unavailable
 
 _log = logging.getLogger("unabridged.gate")
 
@@ -36,7 +36,7 @@ class Turn:
         has: the names of the tools that the agent has, when they are known.
     """
 
-    siblings: Sequence[tuple[str, Mapping[str, Any]]] = ()
+    siblings: Sequence[tuple[str, Mapping[str, Any]]] = field(default=(), repr=False)
     spec_of: Callable[[str], Spec] | None = None
     has: frozenset[str] | None = None
 
@@ -87,11 +87,11 @@ class Gate:
         call = Call(tool=self.name, args=args, session=session, call_id=call_id)
         try:
             entered = self._enter(call, session, turn)
-            if isinstance(entered, Reply):
+            if isinstance(entered, Reply) or isinstance(self.spec, FollowUpSpec):
                 self._note(session, call_id)
             return entered
         except Exception as error:  # noqa: BLE001 - the outermost boundary: a guard that fails refuses
-            _log.error("the guard failed on %s with %s", self.name, type(error).__name__)
+            _log.error("the guard failed on %s with %s", printable_name(self.name), kind_of(error))
             return guard_failed(self.name)
 
     def refuse_arguments(
@@ -121,7 +121,7 @@ class Gate:
 
     @staticmethod
     def _note(session: Session | None, call_id: str | None) -> None:
-        """Notes a call that did not run, so that its message in the history is not taken for a foreign result."""
+        """Notes a call that leaves no read of its own id, so that its message is not taken for a foreign result."""
         if session is not None and call_id is not None:
             session.note_call(call_id)
 
@@ -144,7 +144,7 @@ class Gate:
         if deadline is not None:
             if isinstance(deadline, bool) or not isinstance(deadline, int | float) or not deadline > 0:
                 return invalid_request(self.name, [("deadline_s", "must be a number of seconds above 0")])
-            deadline = min(float(deadline), MAX_DEADLINE_S)
+            deadline = float(min(deadline, MAX_DEADLINE_S))
         pending = None
         if session is not None:
             pending = session.begin(
@@ -199,7 +199,7 @@ class Gate:
         try:
             return self._leave(entered, value)
         except Exception as error:  # noqa: BLE001 - the outermost boundary: what cannot be recorded is unavailable
-            _log.error("the gate failed after %s with %s", self.name, type(error).__name__)
+            _log.error("the gate failed after %s with %s", printable_name(self.name), kind_of(error))
             return self.fail(entered, error)
 
     def _leave(self, entered: Entered, value: Any) -> Reply:
@@ -221,8 +221,9 @@ class Gate:
     def _recorded(self, entered: Entered, spec: ReadSpec, result: Any) -> Reply:
         session = entered.session
         if session is not None:
+            result = followup.told_apart(session, result, spec)
             session.finish(entered.pending, result, key=spec.key_filter)
-            followup.remember(session, result.read.id, spec)
+            followup.remember(session, result, spec)
         return read_reply(result, spec, session=session, max_bytes=self.max_bytes)
 
     def _record_undeclared(self, entered: Entered, value: Any) -> None:
@@ -244,7 +245,7 @@ class Gate:
     def fail(self, entered: Entered, error: BaseException) -> Reply:
         """Makes the reply of a body that raised. Nothing of the error's text goes anywhere."""
         spec = self.spec
-        _log.warning("%s failed with %s", self.name, type(error).__name__)
+        _log.warning("%s failed with %s", printable_name(self.name), kind_of(error))
         if not isinstance(spec, ReadSpec):
             if isinstance(spec, UndeclaredSpec):
                 self._record_undeclared(entered, None)
@@ -274,6 +275,7 @@ def warn_undeclared(name: str) -> None:
     """Names a tool that nobody declared, once a process, with the line that would declare it."""
     if name not in _WARNED:
         _WARNED.add(name)
+        name = printable_name(name)
         _log.warning(
             "the tool %s is not declared: its calls are judged as writes and its results prove nothing; declare it "
             "with reads={%r: ...}, writes={%r: [...]} or neutral=[%r]", name, name, name, name
