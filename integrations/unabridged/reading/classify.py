@@ -12,7 +12,7 @@ from typing import Any, Final
 from unabridged.contract.ids import safe_value
 from unabridged.profiles.conditions import When
 from unabridged.profiles.format import Expired, Profile
-from unabridged.profiles.paths import MISSING, PathFailed, compile_path
+from unabridged.profiles.paths import MISSING, Path, PathFailed, compile_path
 
 from .page import Failure, Page, Undecodable, decode_json, header_map
 from .transport import Fault, Response
@@ -22,6 +22,7 @@ _LONGEST_WAIT_S: Final = 10.0 * 365 * 86400
 _NO_BODY: Final = object()
 _PASSING_STATUS: Final = frozenset({408, 425, 429})
 MALFORMED: Final = Failure(code="PROTOCOL_ANOMALY", detail="malformed_page", passing=False)
+UNDECODABLE: Final = Failure(code="TRANSPORT_TRUNCATED", detail="invalid_json", layer="transport")
 TRUNCATED: Final = Failure(code="TRANSPORT_TRUNCATED", detail="short_body", layer="transport")
 
 
@@ -35,8 +36,7 @@ def classify(reply: Response | Fault, profile: Profile, *, continuation_sent: bo
         now: the time of the reply, for waits that name a moment.
     """
     if isinstance(reply, Response) and reply.status == 200 and _is_plain(profile):
-        seen = _Seen(reply)
-        return TRUNCATED if _is_short(seen) else _page(seen, profile)
+        return TRUNCATED if _is_short(reply) else _plain_page(reply, profile)
     if isinstance(reply, Fault):
         failure = _fault(reply)
         if failure is not None:
@@ -53,24 +53,45 @@ def classify(reply: Response | Fault, profile: Profile, *, continuation_sent: bo
 
 
 def _is_plain(profile: Profile) -> bool:
-    """Whether a 200 can be nothing but a page or a cut one, so that the earlier questions need not be asked."""
-    return not profile.expired and 200 not in profile.rate_limit.status
+    """Whether a 200 can be nothing but a page or a cut one, so that no other question need be asked of it."""
+    return not (profile.expired or profile.errors or 200 in profile.rate_limit.status or 200 in profile.empty_status)
+
+
+def _plain_page(response: Response, profile: Profile) -> Page | Failure:
+    try:
+        body = decode_json(response.body)
+    except Undecodable:
+        return UNDECODABLE
+    path = compile_path(profile.items or "@")
+    if path.kind != "plain":
+        return _listed(path, body, response)
+    records = path.read(body)
+    if type(records) is not list:
+        return MALFORMED
+    return Page(body, response.headers, records)
+
+
+def _listed(path: Path, body: Any, response: Response) -> Page | Failure:
+    try:
+        records = path.read_page(body, header_map(response.headers)) if path.kind == "header" else path.read(body)
+    except PathFailed:
+        return MALFORMED
+    return Page(body, response.headers, records) if type(records) is list else MALFORMED
 
 
 class _Seen:
     """A response whose body is decoded at most once, and only when something looks into it."""
 
     def __init__(self, response: Response) -> None:
+        self.response = response
         self.status = response.status
-        self.raw_headers = response.headers
-        self.raw_body = response.body
         self._body: Any = None
         self._headers: dict[str, str] | None = None
 
     @property
     def headers(self) -> Mapping[str, str]:
         if self._headers is None:
-            self._headers = header_map(self.raw_headers)
+            self._headers = header_map(self.response.headers)
         return self._headers
 
     @property
@@ -78,7 +99,7 @@ class _Seen:
         """The decoded body, or `_NO_BODY` when it does not decode."""
         if self._body is None:
             try:
-                self._body = (decode_json(self.raw_body),)
+                self._body = (decode_json(self.response.body),)
             except Undecodable:
                 self._body = (_NO_BODY,)
         return self._body[0]
@@ -114,7 +135,7 @@ def _fault(fault: Fault) -> Failure | None:
                 passing=False,
             )
         case "undecodable":
-            return Failure(code="TRANSPORT_TRUNCATED", detail="invalid_json", layer="transport")
+            return UNDECODABLE
         case "short_body":
             return None
 
@@ -144,7 +165,7 @@ def _transport_failure(seen: _Seen, profile: Profile, *, cut: bool, now: datetim
         return Failure("VISIBILITY_RESTRICTED", detail, native=native, resend=False, again=False, passing=False)
     if status == 206:
         return Failure(code="TRANSPORT_TRUNCATED", detail="unrequested_range", layer="transport")
-    if cut or _is_short(seen):
+    if cut or _is_short(seen.response):
         return TRUNCATED
     if not 200 <= status < 300:
         wait = _announced_wait(seen, profile.rate_limit.wait_from, now) if status == 503 else None
@@ -153,38 +174,29 @@ def _transport_failure(seen: _Seen, profile: Profile, *, cut: bool, now: datetim
     return None
 
 
-def _is_short(seen: _Seen) -> bool:
+def _is_short(response: Response) -> bool:
     """A body shorter than its declared length. The length counts coded bytes, so a coded body is not compared."""
-    length = None
-    for name, value in seen.raw_headers:
-        lower = name.lower()
-        if lower == "content-encoding":
-            return False
-        if lower == "content-length":
+    length = ""
+    for name, value in response.headers:
+        if len(name) == 14 and name.lower() == "content-length":
             length = value
-    return length is not None and length.isascii() and length.isdigit() and len(seen.raw_body) < int(length[:18])
+        elif len(name) == 16 and name.lower() == "content-encoding":
+            return False
+    return length.isascii() and length.isdigit() and len(response.body) < int(length[:18])
 
 
 def _page(seen: _Seen, profile: Profile) -> Page | Failure:
-    size = len(seen.raw_body)
     if seen.status in profile.empty_status:
-        return Page(None, seen.raw_headers, [], size, is_empty_status=True)
+        return Page(None, seen.response.headers, [], is_empty_status=True)
     if seen.body is _NO_BODY:
-        return Failure(code="TRANSPORT_TRUNCATED", detail="invalid_json", layer="transport")
+        return UNDECODABLE
     for rule in profile.errors:
         if seen.meets(rule.path, rule.when):
             final = rule.code in ("CONTINUATION_EXPIRED", "VISIBILITY_RESTRICTED")
             native = {compile_path(rule.path).label: safe_value(_scalar(seen.value(rule.path)))}
             detail = rule.detail or ("error_in_body" if rule.code == "SOURCE_UNAVAILABLE" else None)
             return Failure(rule.code, detail, native=native, resend=not final, again=not final, passing=not final)
-    path = compile_path(profile.items or "@")
-    try:
-        records = path.read_page(seen.body, seen.headers) if path.kind == "header" else path.read(seen.body)
-    except PathFailed:
-        return MALFORMED
-    if type(records) is not list:
-        return MALFORMED
-    return Page(seen.body, seen.raw_headers, records, size)
+    return _listed(compile_path(profile.items or "@"), seen.body, seen.response)
 
 
 def _scalar(value: Any) -> Any:

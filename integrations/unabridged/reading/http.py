@@ -15,7 +15,6 @@ import socket
 import sys
 import threading
 import time
-import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from http.cookiejar import CookieJar, DefaultCookiePolicy
@@ -28,6 +27,7 @@ import tenacity
 
 from unabridged.contract.errors import InvalidInput
 
+from .bodies import Body, Stopped
 from .links import MalformedLink, absolute, origin
 from .transport import Fault, Request, Response
 
@@ -37,6 +37,7 @@ REQUEST_TIMEOUT_S: Final = 30.0
 MAX_REDIRECTS: Final = 5
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _CODINGS: Final = "gzip, deflate"
+_ASKS: Final = {"accept-encoding": _CODINGS}
 
 
 class HttpTransport:
@@ -46,6 +47,7 @@ class HttpTransport:
         self._client = client
         self._most = max_page_bytes
         self._lib = httpx if client is None else library_of(client, "Client")
+        self._asks_plainly = client is None or asks_plainly(client)
 
     def send(self, request: Request, *, timeout_s: float | None) -> Response | Fault:
         """Returns the response, or what went wrong; follows redirects within the origin."""
@@ -53,7 +55,7 @@ class HttpTransport:
         exchange = Exchange(self._lib, request, timeout_s, self._most)
         while True:
             try:
-                response = client.send(exchange.built(client), stream=True, **exchange.options())
+                response = client.send(exchange.built(client, self._asks_plainly), stream=True, **exchange.options())
                 try:
                     if not exchange.opens(response):
                         return exchange.too_large(response)
@@ -66,7 +68,7 @@ class HttpTransport:
                     response.close()
             except (self._lib.HTTPError, self._lib.InvalidURL, self._lib.StreamError, OSError) as error:
                 return exchange.fault_of(error)
-            except _Stopped as stopped:
+            except Stopped as stopped:
                 return stopped.fault
             outcome = exchange.finished()
             if outcome is not None:
@@ -81,6 +83,7 @@ class AsyncHttpTransport:
         self._own: httpx.AsyncClient | None = None
         self._most = max_page_bytes
         self._lib = httpx if client is None else library_of(client, "AsyncClient")
+        self._asks_plainly = client is None or asks_plainly(client)
 
     async def send(self, request: Request, *, timeout_s: float | None) -> Response | Fault:
         """Returns the response, or what went wrong; follows redirects within the origin."""
@@ -89,7 +92,9 @@ class AsyncHttpTransport:
         while True:
             try:
                 async with asyncio.timeout(exchange.remaining_s()):
-                    response = await client.send(exchange.built(client), stream=True, **exchange.options())
+                    response = await client.send(
+                        exchange.built(client, self._asks_plainly), stream=True, **exchange.options()
+                    )
                     try:
                         if not exchange.opens(response):
                             return exchange.too_large(response)
@@ -104,7 +109,7 @@ class AsyncHttpTransport:
                 return exchange.timed_out()
             except (self._lib.HTTPError, self._lib.InvalidURL, self._lib.StreamError, OSError) as error:
                 return exchange.fault_of(error)
-            except _Stopped as stopped:
+            except Stopped as stopped:
                 return stopped.fault
             outcome = exchange.finished()
             if outcome is not None:
@@ -112,7 +117,7 @@ class AsyncHttpTransport:
 
     def _opened(self) -> httpx.AsyncClient:
         if self._own is None:
-            self._own = httpx.AsyncClient(verify=_tls(), cookies=_no_cookies())
+            self._own = httpx.AsyncClient(verify=_tls(), cookies=_no_cookies(), headers=_ASKS)
         return self._own
 
     async def release(self) -> None:
@@ -120,14 +125,6 @@ class AsyncHttpTransport:
         own, self._own = self._own, None
         if own is not None:
             await own.aclose()
-
-
-class _Stopped(Exception):
-    """Reading was stopped by us, or the body cannot be decoded."""
-
-    def __init__(self, fault: Fault) -> None:
-        super().__init__()
-        self.fault = fault
 
 
 class Exchange:
@@ -144,14 +141,19 @@ class Exchange:
         self._redirects = 0
         self._status: int | None = None
         self._headers: tuple[tuple[str, str], ...] = ()
-        self._body = _Body(None, most)
+        self._body = Body(None, most)
 
     def remaining_s(self) -> float:
         """Seconds left for the exchange."""
         return max(0.001, self._until - time.monotonic())
 
-    def built(self, client: Any) -> Any:
-        """Returns the client's own request. Towards another origin nothing of the client's goes along."""
+    def built(self, client: Any, asks_plainly: bool) -> Any:
+        """Returns the client's own request. Towards another origin nothing of the client's goes along.
+
+        Args:
+            client: the client.
+            asks_plainly: whether the client asks by itself for the codings that are decoded here, and for no other.
+        """
         request = self._request
         headers = list(request.headers)
         if request.body is not None:
@@ -162,7 +164,7 @@ class Exchange:
             built = client.build_request(
                 request.method, self._url, content=request.body, headers=headers or None, timeout=timeout
             )
-            if not self._is_asking_plainly(client):
+            if not asks_plainly or headers:
                 built.headers["accept-encoding"] = _CODINGS
             return built
         headers += [("accept", "*/*"), ("accept-encoding", _CODINGS)]
@@ -170,11 +172,6 @@ class Exchange:
         return self._lib.Request(
             request.method, self._url, content=request.body, headers=headers, extensions=extensions
         )
-
-    def _is_asking_plainly(self, client: Any) -> bool:
-        """Whether the client asks by itself for the codings that are decoded here, and for no other."""
-        own = not any(name.lower() == "accept-encoding" for name, _ in self._request.headers)
-        return own and bool(client.headers.get("accept-encoding") == _CODINGS)
 
     def options(self) -> dict[str, Any]:
         """Returns how the client is to send: never following redirects, and without its credentials abroad."""
@@ -194,7 +191,7 @@ class Exchange:
             return self._most is None or not length.isdigit() or int(length[:18]) <= self._most
         coded = ("content-encoding", "content-length")
         self._headers = tuple((name, value) for name, value in headers if name.lower() not in coded)
-        self._body = _Body(coding, self._most)
+        self._body = Body(coding, self._most)
         return True
 
     def too_large(self, response: Any) -> Fault:
@@ -204,12 +201,12 @@ class Exchange:
     def feed(self, chunk: bytes) -> None:
         """Takes in a piece of the body as it came over the wire."""
         if time.monotonic() > self._until:
-            raise _Stopped(self.timed_out())
+            raise Stopped(self.timed_out())
         self._body.feed(chunk)
 
     def feed_decoded(self, content: bytes) -> None:
         """Takes in a body that the client held already, decoded."""
-        self._body = _Body(None, self._most)
+        self._body = Body(None, self._most)
         self._body.feed(content)
 
     def timed_out(self) -> Fault:
@@ -255,68 +252,8 @@ class Exchange:
         except MalformedLink:
             return None
         self._redirects += 1
-        self._body = _Body(None, self._most)
+        self._body = Body(None, self._most)
         return target if origin(target) == origin(self._url) else None
-
-
-class _Body:
-    """A body that grows to a limit and no further, decoded piece by piece."""
-
-    def __init__(self, coding: str | None, most: int | None) -> None:
-        self._most = most
-        self._size = 0
-        self._chunks: list[bytes] = []
-        self._decoder: Any = None
-        self._coding = coding
-        self._is_begun = False
-        if coding is not None:
-            self._decoder = self._new_decoder(coding)
-
-    def _new_decoder(self, coding: str) -> Any:
-        if coding in ("gzip", "x-gzip"):
-            return zlib.decompressobj(16 + zlib.MAX_WBITS)
-        if coding == "deflate":
-            return zlib.decompressobj()
-        raise _Stopped(Fault("undecodable"))
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether a coded body reached its own end."""
-        return self._decoder is None or not self._is_begun or bool(self._decoder.eof)
-
-    def feed(self, chunk: bytes) -> None:
-        if self._decoder is None:
-            self._add(chunk)
-            return
-        while chunk:
-            chunk = self._decode(chunk)
-
-    def _decode(self, chunk: bytes) -> bytes:
-        """Decodes at most one byte more than the limit allows, so that a bomb is met with its first piece."""
-        if self._decoder.eof:
-            self._decoder = self._new_decoder(self._coding or "")
-        room = 0 if self._most is None else self._most - self._size + 1
-        try:
-            out = self._decoder.decompress(chunk, room)
-        except zlib.error:
-            if self._coding != "deflate" or self._is_begun:
-                raise _Stopped(Fault("undecodable")) from None
-            self._decoder = zlib.decompressobj(-zlib.MAX_WBITS)
-            self._is_begun = True
-            return chunk
-        self._is_begun = True
-        self._add(out)
-        return bytes(self._decoder.unconsumed_tail or self._decoder.unused_data)
-
-    def _add(self, piece: bytes) -> None:
-        self._size += len(piece)
-        if self._most is not None and self._size > self._most:
-            raise _Stopped(Fault("too_large"))
-        self._chunks.append(piece)
-
-    def content(self) -> bytes:
-        """Returns the whole body."""
-        return self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,6 +296,11 @@ def library_of(client: Any, kind: str) -> ModuleType:
     raise InvalidInput(field="client", rule=f"must be an httpx.{kind} or an httpx2.{kind}")
 
 
+def asks_plainly(client: Any) -> bool:
+    """Tells whether a client asks by itself for the codings that are decoded here, and for no other."""
+    return bool(client.headers.get("accept-encoding") == _CODINGS)
+
+
 def check_host(url: str) -> None:
     """Refuses an address that the client could not even parse.
 
@@ -385,7 +327,7 @@ def shared_client() -> httpx.Client:
         with _lock:
             client = _shared.get("client")
             if client is None or client.is_closed:
-                client = _shared["client"] = httpx.Client(verify=tls, cookies=_no_cookies())
+                client = _shared["client"] = httpx.Client(verify=tls, cookies=_no_cookies(), headers=_ASKS)
     return client
 
 

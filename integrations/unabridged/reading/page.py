@@ -60,7 +60,6 @@ class Page:
     body: Any
     raw_headers: Sequence[tuple[str, str]]
     records: list[Any]
-    size_bytes: int = 0
     is_empty_status: bool = False
     """A status that the profile declares as an empty list: there is no body to look into."""
 

@@ -20,10 +20,11 @@ _SAFE: Final = re.compile(r"[A-Za-z0-9_.~\-]*\Z")
 
 
 def _encoded(pairs: Iterable[tuple[str, str]]) -> str:
-    return "&".join(
-        f"{name if _SAFE.match(name) else quote_plus(name)}={value if _SAFE.match(value) else quote_plus(value)}"
-        for name, value in pairs
-    )
+    parts = []
+    for name, value in pairs:
+        safe_name = name if _SAFE.match(name) else quote_plus(name)
+        parts.append(f"{safe_name}={value if _SAFE.match(value) else quote_plus(value)}")
+    return "&".join(parts)
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,8 @@ class Request:
     def _joined(self) -> str:
         if not self.query:
             return self.url
+        if "?" not in self.url and "#" not in self.url:
+            return f"{self.url}?{_encoded(self.query)}"
         scheme, netloc, path, query, _ = urlsplit(self.url)
         mine = {name for name, _ in self.query}
         if query and any(name in mine for name, _ in parse_qsl(query, keep_blank_values=True)):
