@@ -14,6 +14,7 @@ except ModuleNotFoundError as error:
         raise
     raise MissingExtra(extra="langchain", module="langchain_core") from None
 
+from unabridged.gate.declare import FromArgument
 from unabridged.gate.plan import AGENT_RULES, CoverageWarning
 from unabridged.gate.refusing import CallRefused
 
@@ -31,6 +32,7 @@ __all__ = [
     "CoverageMiddleware",
     "CoverageOutputParser",
     "CoverageWarning",
+    "FromArgument",
     "PartialReadGuard",
     "as_read_tool",
     "as_write_tool",

@@ -9,7 +9,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, Remove
 from unabridged.answers import FinalAnswer
 from unabridged.contract import InvalidInput
 from unabridged.evidence import Session
-from unabridged.gate.answering import UnsupportedAnswer, judged, was_cut
+from unabridged.gate.answering import UnsupportedAnswer, coverage_of, judged, was_cut
 
 COVERAGE: Final = "coverage"
 """Where an answer's message carries its coverage: `additional_kwargs["coverage"]`, plain JSON without a value."""
@@ -41,15 +41,6 @@ def final_text(message: AIMessage, answer: FinalAnswer) -> AIMessage:
 def _told(message: Any, answer: FinalAnswer, content: Any) -> Any:
     extra = {**message.additional_kwargs, COVERAGE: coverage_of(answer)}
     return message.model_copy(update={"id": None, "content": content, "additional_kwargs": extra})
-
-
-def coverage_of(answer: FinalAnswer) -> dict[str, Any]:
-    """Returns the coverage of an answer as plain JSON, its outcome and its caveats with it."""
-    return {
-        "outcome": answer.outcome,
-        "caveats": [c.to_wire() for c in answer.caveats],
-        "reads": dict(answer.coverage),
-    }
 
 
 def _around(answer: FinalAnswer, text: str) -> tuple[str, str]:

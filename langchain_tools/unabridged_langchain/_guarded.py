@@ -24,7 +24,7 @@ from pydantic.v1 import ValidationError as ValidationErrorV1
 from unabridged._ambient import Held
 from unabridged.contract import InvalidInput
 from unabridged.gate.arguments import Problem, json_schema_problems, problems_of, undeclared
-from unabridged.gate.declare import ReadSpec, Spec
+from unabridged.gate.declare import FromArgument, ReadSpec, Spec
 from unabridged.gate.runtime import Gate
 from unabridged.gate.turn import bear, gate_of
 
@@ -330,6 +330,11 @@ def _check_names(spec: Spec, declared: Mapping[str, None]) -> None:
         name = getattr(spec, field, None)
         if name is not None and name not in declared:
             raise InvalidInput(field=field, rule="must be an argument of the tool")
+    for entry in getattr(spec, "relies_on", None) or ():
+        filters = entry.get("filters") if isinstance(entry, Mapping) else None
+        for value in (filters or {}).values():
+            if isinstance(value, FromArgument) and value.name not in declared:
+                raise InvalidInput(field="relies_on", rule="must take a filter from an argument of the tool")
 
 
 def carried_by(tool: Any) -> Gate | None:

@@ -74,8 +74,8 @@ def run(errand: Errand, *, guarded: bool, model: str | None) -> RunOutcome:
     with session(f"errand-{secrets.token_hex(8)}") as evidence:
         messages = _drive(agent, errand.prompt)
         caveats = [caveat.to_wire() for caveat in evidence.caveats()]
-    told = messages[-1].additional_kwargs.get(COVERAGE, {})
-    return RunOutcome(Answer(messages[-1].text, caveats, told.get("reads")), steps_in(messages))
+    coverage = messages[-1].additional_kwargs.get(COVERAGE)
+    return RunOutcome(Answer(messages[-1].text, caveats, coverage), steps_in(messages))
 
 
 def _drive(agent: Any, prompt: str) -> list[BaseMessage]:

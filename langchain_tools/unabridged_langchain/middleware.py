@@ -24,7 +24,7 @@ from unabridged import _ambient
 from unabridged.contract import InvalidInput, NotYetSupported
 from unabridged.evidence import Ledger, Session
 from unabridged.gate.around import siblings_around
-from unabridged.gate.declare import UNDECLARED, Spec, UndeclaredSpec
+from unabridged.gate.declare import UNDECLARED, Spec, UndeclaredSpec, WriteSpec
 from unabridged.gate.presenting import MAX_BYTES, Reply
 from unabridged.gate.runtime import Entered, Gate, Turn
 
@@ -213,7 +213,7 @@ class CoverageMiddleware(AgentMiddleware[CoverageState, Any, Any]):
         name = call["name"] if request.tool is None else request.tool.name
         gate = Gate(name, _spec_of_bare(name), self._max_bytes) if carried is None else carried
         place = _Place(found, turn, inner, gate)
-        if carried is not None and not is_judged(carried.spec):
+        if carried is not None and not (is_judged(carried.spec) and _is_closed(carried.spec)):
             return place
         if carried is None and beside is None and call["id"] is not None and is_judged(gate.spec):
             return _message(gate.refuse_unseen(), call)
@@ -291,6 +291,11 @@ def _spec_of_bare(name: str) -> Spec:
 def _judged(request: ToolCallRequest) -> tuple[str | None, str, Any]:
     call = request.tool_call
     return call["id"], call["name"] if request.tool is None else request.tool.name, call["args"]
+
+
+def _is_closed(spec: Spec) -> bool:
+    """Tells whether the evidence that a write relies on is known before its arguments are read by the tool."""
+    return not isinstance(spec, WriteSpec) or not spec.is_open
 
 
 def _body_decides(reply: Reply) -> bool:

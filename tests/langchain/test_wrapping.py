@@ -23,6 +23,7 @@ from unabridged.evidence import session
 from unabridged_langchain import (
     CoverageMiddleware,
     CoverageWarning,
+    FromArgument,
     as_read_tool,
     as_write_tool,
     neutral_tool,
@@ -413,3 +414,34 @@ def test_a_message_that_a_tool_returns_is_taken_apart() -> None:
         assert (document(message)["items"], message.artifact, message.status) == (["text"], {"a": 1}, "success")
         message = guarded.invoke(call("remote", q="bad"))
         assert (document(message)["status"], message.status) == ("unavailable", "error")
+
+
+@pytest.mark.parametrize("middleware", [True, False])
+def test_a_write_relies_on_the_reads_of_the_scope_that_its_call_names(middleware: bool) -> None:
+    done: list[Any] = []
+
+    @read_tool("accounts", exhaustive=True)
+    def accounts(tenant: int) -> list[Any]:
+        """Lists."""
+        return [{"id": f"a{tenant}"}]
+
+    def put_away(tenant: int, ids: list[str]) -> str:
+        """Archives."""
+        done.append((tenant, ids))
+        return "archived"
+
+    relies = [{"resource": "accounts", "filters": {"tenant": FromArgument("tenant")}}]
+    tools = protect([accounts, put_away], writes={"put_away": {"relies_on": relies, "targets": "ids"}})
+    turns = [
+        calls(("accounts", {"tenant": 1})),
+        calls(("put_away", {"tenant": 2, "ids": ["a1"]})),
+        calls(("put_away", {"tenant": "1", "ids": ["a1"]})),
+    ]
+    layers = [CoverageMiddleware()] if middleware else []
+    with session(f"from-argument-{middleware}"):
+        state = create_agent(scripted(*turns), tools, middleware=layers).invoke({"messages": [HumanMessage("x")]})
+    assert codes(results(state["messages"])[1]) == ["EVIDENCE_MISSING"]
+    assert done == [(1, ["a1"])]
+    wrong = [{"resource": "accounts", "filters": {"tenant": FromArgument("tennant")}}]
+    with pytest.raises(InvalidInput, match="relies_on: must take a filter from an argument of the tool"):
+        protect([put_away], writes={"put_away": wrong})
