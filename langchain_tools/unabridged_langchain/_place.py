@@ -22,7 +22,7 @@ from unabridged.gate.around import inside as beside
 from unabridged.gate.around import siblings_around
 from unabridged.gate.declare import Spec
 from unabridged.gate.runtime import Turn
-from unabridged.gate.turn import spec_named
+from unabridged.gate.turn import siblings_of, spec_named
 
 from ._config import graph_messages, handlers_of, holds_call, in_graph, running, thread_of
 from ._history import look_back
@@ -169,7 +169,7 @@ def turn_here(
     config, outer = running(), frame()
     inside_graph = in_graph(config)
     messages = graph_messages(config, call_id) if inside_graph else []
-    others = siblings(messages, call_id=call_id, enclosing=outer.enclosing) if messages else None
+    others = siblings(messages, call_id=call_id, name=name, enclosing=outer.enclosing) if messages else None
     if messages and session is not None:
         look_back(session, messages, spec_of=spec_here, resources=resources_here())
     if others is None and (guardian := guardian_in(config)) is not None:
@@ -188,12 +188,18 @@ def resources_here() -> tuple[str, ...]:
 
 
 def siblings(
-    messages: Sequence[BaseMessage], *, call_id: str | None, enclosing: frozenset[str] = frozenset()
+    messages: Sequence[BaseMessage], *, call_id: str | None, name: str = "", enclosing: frozenset[str] = frozenset()
 ) -> tuple[Asked, ...] | None:
     """Returns the calls that the model made in the turn of a call, without it and without what encloses it.
 
     Without the call's id, or where no turn holds it, these are the calls of the last turn that have no result yet.
     Nothing comes back where a call with an id stands in no turn.
+
+    Args:
+        messages: the messages, with the turn near their end.
+        call_id: the id of the call.
+        name: the name of its tool; it tells calls apart to which a model gave one id.
+        enclosing: the ids of the calls that the call is inside of.
     """
     answered: set[str] = set()
     for message in reversed(messages):
@@ -201,12 +207,13 @@ def siblings(
             answered.add(message.tool_call_id)
         if not isinstance(message, AIMessage) or not message.tool_calls:
             continue
-        own = call_id is not None and holds_call(message, call_id)
-        left = set() if own else answered
-        calls = [c for c in message.tool_calls if c["id"] != call_id and c["id"] not in enclosing | left]
-        if call_id is not None and not own and not calls and not enclosing:
+        if call_id is not None and holds_call(message, call_id):
+            calls = [c for c in message.tool_calls if c["id"] not in enclosing or c["id"] == call_id]
+            return tuple(siblings_of(calls, call_id=call_id, name=name))
+        left = [c for c in message.tool_calls if c["id"] not in enclosing and c["id"] not in answered]
+        if call_id is not None and not left and not enclosing:
             return None
-        return tuple((c["name"], c["args"]) for c in calls)
+        return tuple((c["name"], c["args"]) for c in left)
     return None
 
 

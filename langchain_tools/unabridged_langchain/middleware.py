@@ -234,7 +234,7 @@ class CoverageMiddleware(AgentMiddleware[CoverageState, Any, Any]):
         if found is not None:
             resources = tuple(dict.fromkeys(s.resource for s in specs.values() if s.effect == "read"))
             look_back(found, messages, spec_of=_spec_in(specs), resources=resources)
-        return siblings(messages, call_id=call_id, enclosing=frame().enclosing)
+        return siblings(messages, call_id=call_id, name=request.tool_call["name"], enclosing=frame().enclosing)
 
     def _agent(self, request: ToolCallRequest) -> _Agent:
         tools = request.runtime.tools or ()

@@ -313,3 +313,41 @@ def test_a_message_that_a_hostile_source_writes_fills_items_only() -> None:
 def test_the_last_message_of_a_person_is_left_alone() -> None:
     agent = create_agent(scripted(AIMessage("Hi.")), Shop().tools(), middleware=[CoverageMiddleware()])
     assert agent.invoke(HI)["messages"][-1].content == "Hi."
+
+
+@pytest.mark.parametrize("order", [0, 1])
+@pytest.mark.parametrize("middleware", [True, False])
+def test_one_id_for_two_calls_hides_neither(middleware: bool, order: int) -> None:
+    shop = Shop()
+    pair = [("list_orders", {}, "same"), ("archive", {"ids": [1]}, "same")]
+    turn = calls(*(pair if order else pair[::-1]))
+    layers = [CoverageMiddleware()] if middleware else []
+    agent = create_agent(scripted(calls(("list_orders", {})), turn), shop.tools(), middleware=layers)
+    with session(f"one-id-{middleware}-{order}"):
+        messages = agent.invoke(HI)["messages"]
+    assert codes(next(m for m in results(messages) if m.name == "archive")) == ["EVIDENCE_PENDING"]
+    assert shop.written == []
+
+
+@pytest.mark.parametrize("middleware", [True, False])
+def test_going_on_with_a_read_beside_a_write_is_a_read_of_that_turn_and_counting_is_none(middleware: bool) -> None:
+    shop = Shop()
+    handles: list[str] = []
+
+    def pair(name: str) -> Any:
+        def turn(messages: list[Any]) -> AIMessage:
+            if not handles:
+                handles.append(document(messages[-1])["handle"])
+            return calls((name, {"handle": handles[0]}), ("archive", {"ids": [1]}))
+
+        return turn
+
+    layers = [CoverageMiddleware()] if middleware else []
+    tools = [*shop.tools(), continue_read_tool, count_read_tool]
+    turns = [calls(("list_orders", {})), pair("continue_read"), pair("count_read")]
+    agent = create_agent(scripted(*turns), tools, middleware=layers)
+    with session(f"follow-ups-{middleware}"):
+        messages = agent.invoke(HI)["messages"]
+    first, last = [m for m in results(messages) if m.name == "archive"]
+    assert codes(first) == ["EVIDENCE_PENDING"]
+    assert last.content == "archived"

@@ -186,9 +186,9 @@ class Gate:
                     asked.append(Asked(spec.resource, spec.filters_of(args), spec.intent, spec.key_filter))
                 case UndeclaredSpec():
                     asked.append(Asked(f"tool:{name}"[:200]))
-                case FollowUpSpec():
+                case FollowUpSpec(asks_again=True):
                     asked.extend(Asked(*each) for each in followup.asked_for(session, args))
-                case WriteSpec() | NeutralSpec():
+                case FollowUpSpec() | WriteSpec() | NeutralSpec():
                     pass
                 case _:
                     assert_never(spec)

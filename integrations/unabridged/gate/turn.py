@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 from weakref import WeakKeyDictionary, WeakSet
 
-from .declare import UNDECLARED, ReadSpec, Spec
+from .declare import UNDECLARED, FollowUpSpec, ReadSpec, Spec, UndeclaredSpec
 from .runtime import Gate
 
 _lock: Final = threading.Lock()
@@ -37,9 +37,10 @@ def spec_named(name: str) -> Spec:
     if not specs:
         return UNDECLARED
     reads = [s for s in specs if isinstance(s, ReadSpec)]
-    if reads:
-        return reads[0] if all(r.resource == reads[0].resource for r in reads) else UNDECLARED
-    return specs[0]
+    if any(isinstance(s, UndeclaredSpec) for s in specs) or any(r.resource != reads[0].resource for r in reads):
+        return UNDECLARED
+    follow_ups = [s for s in specs if isinstance(s, FollowUpSpec)]
+    return (reads or follow_ups or specs)[0]
 
 
 def known_names() -> tuple[str, ...]:
@@ -53,17 +54,17 @@ def siblings_of(
 ) -> list[tuple[str, Mapping[str, Any]]]:
     """Returns the other calls of a turn, given all of them as `{"name", "args", "id"}`.
 
-    Without an id the call itself is the first of its name (and arguments).
+    Just one call is left out: that with the id, and of several with one id that of the name. Without an id it is the
+    first of the name (and arguments).
     """
-    others: list[tuple[str, Mapping[str, Any]]] = []
-    found = False
-    for call in calls:
-        same = call.get("id") == call_id if call_id is not None else call.get("name") == name
-        if same and not found and (call_id is not None or args is None or call.get("args") == args):
-            found = True
-            continue
-        others.append((str(call.get("name")), call.get("args") or {}))
-    return others
+    if call_id is not None:
+        own = [n for n, call in enumerate(calls) if call.get("id") == call_id]
+        named = [n for n in own if calls[n].get("name") == name]
+    else:
+        own = []
+        named = [n for n, call in enumerate(calls) if call.get("name") == name and args in (None, call.get("args"))]
+    left_out = next(iter(named or own), None)
+    return [(str(c.get("name")), c.get("args") or {}) for n, c in enumerate(calls) if n != left_out]
 
 
 Lookup = Callable[[str], Spec]
