@@ -99,13 +99,14 @@ from .results import (
     with_ids,
     with_resume,
 )
-from .short import ShortForm, short_form
+from .short import MARK, ShortForm, route_in_short, short_form
 from .wire import from_wire, to_wire
 
 __all__ = [
     "DETAILS",
     "GUARD_CODES",
     "KINDS",
+    "MARK",
     "NONE",
     "PROOF_LEVELS",
     "REASON_CODES",
@@ -186,6 +187,7 @@ __all__ = [
     "printable_name",
     "reason_message",
     "resume_of",
+    "route_in_short",
     "safe_id",
     "safe_phrase",
     "safe_value",

@@ -12,12 +12,18 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from .codes import Status, reason_message, warning_message
+from .continuation import Continuation
 from .derive import presented
 from .ids import is_token, safe_id
 from .results import ReadResult, Result
 
 MARK: Final = "<cut>"
 """Stands at the end of a field that was cut to fit the budget."""
+_LISTED: Final = 20
+"""How many names a header lists at most; it must stay small whatever a source says."""
+_FILTERS_BYTES: Final = 2_000
+_AT_ONCE: Final = 256
+_ENCODER: Final = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, default=str)
 
 _NOTES: Final[dict[tuple[Status, bool], str]] = {
     ("complete", True): "Nothing matches: the whole scope was read and it is empty.",
@@ -54,20 +60,37 @@ def short_form(result: Result, *, max_bytes: int = 16_384, fields: Sequence[str]
     if result.items is None:
         return ShortForm(head, 0)
     room = max_bytes - _size(head) - len(',"items":[]')
-    shown: list[Any] = []
-    for record in result.items:
-        visible = _allowed(record, fields)
-        room -= _size(visible) + 1
-        if room < 0:
-            break
-        shown.append(visible)
+    shown = _fitting(result.items, fields, room)
     if shown or not result.items:
         return ShortForm({**head, "items": shown}, len(shown))
-    record = _allowed(result.items[0], fields)
-    cut, names = cut_record(record, room + _size(record) + 1)
+    cut, names = cut_record(_allowed(result.items[0], fields), room)
     if not names:
         return ShortForm({**head, "items": []}, 0)
     return ShortForm({**head, "items": [cut]}, 1, names)
+
+
+def _fitting(items: Sequence[Any], fields: Sequence[str] | None, room: int) -> list[Any]:
+    """Returns the first records that fit, whole. Many are sized at once, and one by one only at the edge."""
+    shown: list[Any] = []
+    many = _AT_ONCE
+    while len(shown) < len(items):
+        batch = items[len(shown) : len(shown) + many]
+        if fields is not None:
+            batch = [_allowed(record, fields) for record in batch]
+        try:
+            size = _size(batch) - 1  # the brackets weigh as much as the last record's comma, and one more
+        except (TypeError, ValueError):
+            if many == 1:
+                raise
+            size = room + 1  # the record that cannot be told may lie beyond the edge
+        if size <= room:
+            shown += batch
+            room -= size
+        elif many == 1:
+            break
+        else:
+            many = max(1, min(many, len(batch)) // 2)
+    return shown
 
 
 def honest_short_form(read: ReadResult, *, max_bytes: int = 16_384, handle: str | None = None) -> ShortForm:
@@ -99,22 +122,37 @@ def header(result: Result) -> dict[str, Any]:
         document["total"] = {"value": result.total.value, "kind": result.total.kind}
     document["note"] = _NOTES[result.status, empty]
     if result.incomplete_reasons:
-        document["reasons"] = [
-            {"code": r.code, "message": reason_message(r.code, r.detail, r.limit)} for r in result.incomplete_reasons
-        ]
+        messages = [(r.code, reason_message(r.code, r.detail, r.limit)) for r in result.incomplete_reasons]
+        document["reasons"] = _coded(messages)
     if result.continuation.kind != "none":
-        document["continuation"] = result.continuation.to_wire()
+        document["continuation"] = route_in_short(result.continuation)
     document["scope"] = _scope(result)
     dead = [n for n, s in zip(_names(result), result.sources, strict=True) if s.status != "complete"]
     if dead and len(result.sources) > 1:
-        document["sources_not_complete"] = dead
+        document["sources_not_complete"] = dead[:_LISTED]
+        if len(dead) > _LISTED:
+            document["more_sources_not_complete"] = len(dead) - _LISTED
     if result.item_cuts:
         document["item_cuts"] = [
             {"item": safe_id(c.item, n), "field": c.field, "why": c.why} for n, c in enumerate(result.item_cuts, 1)
-        ][:20]
+        ][:_LISTED]
     if result.warnings:
-        document["warnings"] = [{"code": w.code, "message": warning_message(w.code)} for w in result.warnings]
+        document["warnings"] = _coded([(w.code, warning_message(w.code)) for w in result.warnings])
     return document
+
+
+def _coded(messages: list[tuple[str, str]]) -> list[dict[str, str]]:
+    """Says each thing once, however many sources say it, and never more than the catalogue has to say."""
+    return [{"code": code, "message": message} for code, message in dict.fromkeys(messages)][: 2 * _LISTED]
+
+
+def route_in_short(route: Continuation) -> dict[str, Any]:
+    """Returns a continuation as models see it: of many names or ids the first ones, since the handle leads to all."""
+    wire = route.to_wire()
+    for name, value in list(wire.items()):
+        if isinstance(value, list) and len(value) > _LISTED:
+            wire[name], wire[f"more_{name}"] = value[:_LISTED], len(value) - _LISTED
+    return wire
 
 
 def _names(result: Result) -> list[str]:
@@ -123,17 +161,27 @@ def _names(result: Result) -> list[str]:
 
 def _scope(result: Result) -> dict[str, Any]:
     scope = {k: v for k, v in result.scope.to_wire().items() if v not in (None, [], {})}
-    return scope if result.scope.filters else {k: v for k, v in scope.items() if k != "filters"}
+    filters = result.scope.filters
+    if not filters:
+        scope.pop("filters", None)
+    elif _size(filters) > _FILTERS_BYTES:
+        each = _FILTERS_BYTES // _LISTED
+        shown = {n: v if _size({n: v}) <= each else MARK for n, v in filters.items() if _size(n) <= each}
+        scope["filters"] = dict(list(shown.items())[:_LISTED])
+    return scope
 
 
 def _allowed(record: Any, fields: Sequence[str] | None) -> Any:
-    if fields is None or not isinstance(record, Mapping):
-        return record if fields is None or isinstance(record, str | int | float) else {}
+    if fields is None:
+        return record
+    if not isinstance(record, Mapping):  # what has no fields can show none: a text may hold every hidden one
+        return {}
     return {name: record[name] for name in fields if name in record}
 
 
 def _size(value: Any) -> int:
-    return len(json.dumps(value, separators=(",", ":"), ensure_ascii=False, default=str).encode(errors="replace"))
+    text = _ENCODER.encode(value)
+    return len(text) if text.isascii() else len(text.encode(errors="replace"))
 
 
 def cut_record(record: Any, room: int) -> tuple[Any, tuple[str, ...]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from unabridged.contract import json_equal
+from unabridged.contract import json_equal, printable_name
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -43,7 +43,8 @@ def problems_of(error: ValidationError) -> list[Problem]:
     for problem in error.errors(include_url=False, include_context=False, include_input=False):
         where = problem["loc"]
         name = str(where[0]) if where else "arguments"
-        rule = "is required" if problem["type"] == "missing" and len(where) == 1 else f"is not valid: {problem['type']}"
+        kind = printable_name(problem["type"])
+        rule = "is required" if kind == "missing" and len(where) == 1 else f"is not valid: {kind}"
         found[name, rule] = None
     return list(found)
 

@@ -18,6 +18,7 @@ NOT_FILTERS: Final = frozenset(
 )
 """Arguments of these names say how much is read, not what (`DESIGN.md`, Effects)."""
 MAX_DEADLINE_S: Final = 300.0
+_LONGEST_NAME: Final = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,23 +52,31 @@ class ReadSpec:
     deadline: bool = False
 
     def __post_init__(self) -> None:
-        if not isinstance(self.resource, str) or not self.resource:
-            raise InvalidInput(field="resource", rule="must be a name that is not empty")
+        if not isinstance(self.resource, str) or not 0 < len(self.resource) <= _LONGEST_NAME:
+            raise InvalidInput(field="resource", rule=f"must be a name of 1 to {_LONGEST_NAME} characters")
         if self.intent not in {"inventory", "sample", "lookup"}:
             raise InvalidInput(field="intent", rule="must be one of inventory, sample, lookup")
         if self.judge is not None and not callable(self.judge) and not hasattr(self.judge, "walk"):
             raise InvalidInput(field="judge", rule="must be a callable (value, call) or a profile")
         if self.key is not None and self.intent != "lookup":
             raise InvalidInput(field="key", rule="goes with intent='lookup'")
+        if len(set((self.filters or {}).values())) < len(self.filters or {}):
+            raise InvalidInput(field="filters", rule="must rename no two arguments to one field")
+        for name in ("fields", "not_filters"):
+            if isinstance(getattr(self, name), str):
+                raise InvalidInput(field=name, rule="must be a list of names")
 
     def filters_of(self, args: Mapping[str, Any]) -> dict[str, Any]:
-        """Returns the filters that a call's arguments state: what the model sent, but for nulls and sizes."""
+        """Returns the filters that a call's arguments state: what the model sent, but for nulls and sizes.
+
+        The key of a lookup is always one of them, whatever it is called: without it the read would speak of everything.
+        """
         renames = self.filters or {}
         dropped = NOT_FILTERS | set(self.not_filters)
         return {
             renames.get(name, name): value
             for name, value in args.items()
-            if value is not None and (name in renames or name not in dropped)
+            if value is not None and (name in renames or name == self.key or name not in dropped)
         }
 
     @property
@@ -143,8 +152,12 @@ class WriteSpec:
             raise InvalidInput(field="independent", rule="must say why the write relies on nothing")
         if self.independent is not None and self.relies_on is not None:
             raise InvalidInput(field="independent", rule="contradicts relies_on")
+        if self.targets is not None and (not isinstance(self.targets, str) or not self.targets):
+            raise InvalidInput(field="targets", rule="must be the name of the argument that holds the ids")
         if isinstance(self.relies_on, str):
             object.__setattr__(self, "relies_on", (self.relies_on,))
+        if isinstance(self.relies_on, Mapping):
+            raise InvalidInput(field="relies_on", rule="must be a list of names or of {resource, filters}")
         if self.independent is None:
             demands = self._checked({})
             object.__setattr__(self, "_demands", None if self.is_open else demands)

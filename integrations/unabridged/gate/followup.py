@@ -11,13 +11,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from unabridged.contract import UnresolvedHandle, json_equal, reason_message, with_ids
+from unabridged.contract import (
+    ReadResult,
+    UnresolvedHandle,
+    json_equal,
+    new_read_id,
+    printable_name,
+    reason_message,
+    with_ids,
+)
 from unabridged.evidence import Pending, RecordedRead, Session, SourceRoute, StoredRest, Strand
 
 from .declare import ReadSpec
 from .presenting import MAX_BYTES, Reply, dumps, read_reply
 from .refusing import invalid_request, resource_label
-from .values import Call, unavailable
+from .values import Call, kind_of, unavailable
 
 _log = logging.getLogger("unabridged.gate")
 CONTINUE_READ: Final = "continue_read"
@@ -30,18 +38,52 @@ COUNT_TEXT: Final = (
     "Counts the records of a read, over all that was read and not only what was shown. Give the read's `handle` and, "
     "in `where`, fields with the value they must have (null for empty)."
 )
+_MAX_WHERE: Final = 20
+_NO_COUNT: Final = "This is no count: the read is not complete, so more may exist."
+_NONE_YET: Final = "None was seen, and the read is not complete: this proves no absence."
 
 
-def remember(session: Session, read_id: str, spec: ReadSpec) -> None:
+def told_apart(session: Session, result: ReadResult, spec: ReadSpec) -> ReadResult:
+    """Returns a result under an id of its own where another read of the session bears its id.
+
+    The ledger records an id once, and ids that another program chose may meet. A result that says that it goes on
+    from a read of another resource, which nothing here has seen it do, goes on from nothing that is known.
+    """
+    known, changes = session.evidence.find(result.read.id), dict[str, Any]()
+    if known is not None and not _is_same(known, result):
+        changes["id"] = new_read_id()
+    if result.read.continues is not None and (known is None or changes):
+        earlier = session.evidence.find(result.read.continues)
+        if earlier is not None and earlier.resource != spec.resource:
+            changes["continues"] = new_read_id()
+    return result.model_copy(update={"read": result.read.model_copy(update=changes)}) if changes else result
+
+
+def _is_same(known: RecordedRead, result: ReadResult) -> bool:
+    held = known.held.result
+    told = (result.status, result.codes, result.returned, result.read.started_at, result.read.finished_at)
+    before = (known.status, tuple(dict.fromkeys(r.code for r in known.reasons)), known.returned)
+    same = told == (*before, known.started_at, known.finished_at)
+    return same and (held is None or held.items is result.items or held.items == result.items)
+
+
+def remember(session: Session, result: ReadResult, spec: ReadSpec) -> None:
     """Keeps the declaration under which a read was made, so that what goes on from it is shown in the same way."""
-    session.notes[read_id] = spec
+    session.notes[result.read.id] = spec
+    handle = getattr(result.continuation, "handle", None)
+    if handle is not None:
+        session.notes[handle] = spec
 
 
-def spec_of(session: Session, read: RecordedRead) -> ReadSpec:
-    """Returns the declaration under which a read was made; a read that no tool made has one without a field list."""
-    spec = session.notes.get(read.id)
-    if isinstance(spec, ReadSpec):
-        return spec
+def spec_of(session: Session, read: RecordedRead, handle: str) -> ReadSpec:
+    """Returns the declaration under which a read was made; a read that no tool made has one without a field list.
+
+    A tool may hand out the way on from a read that its body made: then the tool's own declaration holds.
+    """
+    for name in (handle, read.id):
+        spec = session.notes.get(name)
+        if isinstance(spec, ReadSpec):
+            return spec
     return ReadSpec(resource=read.resource, intent=read.intent, key=read.key)
 
 
@@ -65,13 +107,16 @@ class Step:
 
     def finish(self, result: Any) -> Reply:
         """Records what came under the name of the read it goes on from, and presents it."""
-        self.session.finish(self.pending, result, resource=self.read.resource, key=self.read.key)
-        remember(self.session, result.read.id, self.spec)
-        return read_reply(result, self.spec, session=self.session, max_bytes=self.max_bytes)
+        try:
+            self.session.finish(self.pending, result, resource=self.read.resource, key=self.read.key)
+            remember(self.session, result, self.spec)
+            return read_reply(result, self.spec, session=self.session, max_bytes=self.max_bytes)
+        except Exception as error:  # noqa: BLE001 - the outermost boundary: what cannot be shown is unavailable
+            return self.fail(error)
 
     def fail(self, error: BaseException) -> Reply:
         """Records the failure: what was read before stays as it was, and this link is unavailable."""
-        _log.warning("%s failed with %s", CONTINUE_READ, type(error).__name__)
+        _log.warning("%s failed with %s", CONTINUE_READ, kind_of(error))
         call = Call(tool=CONTINUE_READ, args=self.read.filters, session=self.session)
         result = unavailable(self.spec, call, detail="tool_failed", started_at=self.pending.started_at)
         self.session.finish(self.pending, result, resource=self.read.resource, key=self.read.key)
@@ -99,7 +144,7 @@ def continue_read(session: Session | None, handle: object, *, max_bytes: int = M
         route = session.resolve(handle)
     except UnresolvedHandle:
         return _unresolved(CONTINUE_READ)
-    spec = spec_of(session, route.read)
+    spec = spec_of(session, route.read, handle)
     match route:
         case StoredRest():
             return _stored(route, session, spec, max_bytes)
@@ -133,10 +178,12 @@ def count_read(session: Session | None, handle: object, where: object = None) ->
     wanted = {} if where is None else where
     if not isinstance(wanted, Mapping) or not all(isinstance(name, str) for name in wanted):
         return invalid_request(COUNT_READ, [("where", "must be an object of field names and values")])
+    if len(wanted) > _MAX_WHERE:
+        return invalid_request(COUNT_READ, [("where", f"must name at most {_MAX_WHERE} fields")])
     read = session.read_of(handle) if session is not None else None
     if session is None or read is None:
         return _unresolved(COUNT_READ)
-    spec = spec_of(session, read)
+    spec = spec_of(session, read, handle)
     hidden = [name for name in wanted if spec.fields is not None and name not in spec.fields]
     if hidden:
         return invalid_request(COUNT_READ, [(f"where.{name}", "is not a field that can be seen") for name in hidden])
@@ -159,15 +206,18 @@ def _counted(session: Session, strand: Strand, records: list[Any], wanted: Mappi
         for link in strand.links:
             session.counted(link.id)
     else:
-        document["found_so_far"] = found
-        document["note"] = "This is no count: the read is not complete, so more may exist."
+        if found:
+            document["found_so_far"] = found
+        document["note"] = _NO_COUNT if found else _NONE_YET
         document["reasons"] = [
             {"code": c, "message": reason_message(c)} for c in strand.codes if c != "PRESENTATION_LIMIT"
         ]
         if missing:
             document["fields_not_in_every_record"] = len(missing)
-    document["checked"] = len(records)
-    document["scope"] = {"resource": resource_label(strand.resource), "filters": sorted(strand.head.filters)}
+    if whole or records:
+        document["checked"] = len(records)
+    names = sorted(printable_name(n) for n in strand.head.filters)[:_MAX_WHERE]
+    document["scope"] = {"resource": resource_label(strand.resource), "filters": names}
     header = {"read": strand.head.id, "status": strand.status, "complete": whole, "codes": list(strand.codes[:12])}
     return Reply(content=dumps(document), artifact={"unabridged": header})
 

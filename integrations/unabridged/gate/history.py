@@ -65,7 +65,7 @@ def _asked(
     spec = spec_of(call.tool)
     match spec:
         case ReadSpec():
-            return [Asked(spec.resource, spec.filters_of(call.args), spec.intent, spec.key)]
+            return [Asked(spec.resource, spec.filters_of(call.args), spec.intent, spec.key_filter)]
         case UndeclaredSpec():
             return [Asked(f"tool:{call.tool}"[:200])]
         case FollowUpSpec():  # what it went on from stands in the history too, unless that was cut

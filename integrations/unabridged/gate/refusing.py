@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from unabridged.contract import UnabridgedError, is_token, printable_name
+from unabridged.contract import UnabridgedError, is_token, printable_name, route_in_short
+from unabridged.contract.ids import TEXT
 
 from .presenting import Reply, dumps
 
@@ -21,6 +23,8 @@ _WORDS: Final[dict[str, str]] = {
     "APPROVAL_STALE": "The arguments are not the ones that were approved.",
     "GUARD_FAILED": "The guard could not judge the call.",
 }
+_LISTED: Final = 12
+_LABEL: Final = re.compile(r"[\w .,:;/()+\-]{1,200}\Z")
 NO_SESSION: Final = "No session is in scope: open one with unabridged.session(...) or run the tool inside an agent."
 
 
@@ -36,12 +40,12 @@ def read_note(read: Any) -> dict[str, Any]:
         "status": "pending" if read.is_pending else read.status,
     }
     if read.codes:
-        note["reasons"] = list(read.codes)
+        note["reasons"] = list(read.codes[:_LISTED])
     if read.filters:
-        note["filters"] = sorted(printable_name(n) for n in read.filters)
+        note["filters"] = sorted(printable_name(n) for n in read.filters)[:_LISTED]
     route = getattr(read, "continuation", None)
     if route is not None and route.kind != "none":
-        note["continuation"] = route.to_wire()
+        note["continuation"] = route_in_short(route)
     return note
 
 
@@ -65,7 +69,14 @@ def refusal(tool: str, verdict: Any, *, has: Iterable[str] | None = None) -> Rep
         "reads": [read_note(r) for r in list(verdict.reads)[:10]],
         "options": options,
     }
+    if verdict.missing:
+        document["missing"] = [_missing(label) for label in verdict.missing[:_LISTED]]
     return Reply(content=dumps(document), artifact=_artifact(verdict.codes), is_error=True)
+
+
+def _missing(label: str) -> str:
+    """A resource of the declaration that was never read, with the names of its filters."""
+    return label if _LABEL.match(label) else TEXT
 
 
 def refused_without_session(tool: str) -> Reply:

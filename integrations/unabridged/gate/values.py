@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Iterator, KeysView, Mapping, ValuesView
 from datetime import UTC, datetime
 from typing import Any
 
@@ -21,6 +22,7 @@ from unabridged.contract import (
     build_result,
     json_equal,
     new_read_id,
+    printable_name,
     with_ids,
     with_resume,
 )
@@ -28,6 +30,8 @@ from unabridged.contract import (
 from .declare import ReadSpec
 
 _log = logging.getLogger("unabridged.gate")
+_LISTS = (list, tuple, set, frozenset, deque, range, KeysView, ValuesView)
+"""What is a list of records. `exhaustive` speaks of these, and of single records; of nothing else."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -76,7 +80,7 @@ def _judged(value: Any, spec: ReadSpec, call: Call, started_at: datetime) -> Rea
 
             judged = judge_value(spec.judge, value, resource=spec.resource, filters=spec.filters_of(call.args))
     except Exception as error:  # noqa: BLE001 - the judge is the user's code: whatever it raises, the read proves nothing
-        _log.warning("the judge of %s failed with %s", call.tool, type(error).__name__)
+        _log.warning("the judge of %s failed with %s", call.tool, kind_of(error))
         return unavailable(spec, call, detail="judge_failed", started_at=started_at)
     if not isinstance(judged, Result):
         _log.warning("the judge of %s returned no result", call.tool)
@@ -105,11 +109,12 @@ def _bare(value: Any, spec: ReadSpec, call: Call, started_at: datetime) -> ReadR
     items = _items(value, spec)
     if items is None:
         return unavailable(spec, call, detail="malformed_page", code="PROTOCOL_ANOMALY", started_at=started_at)
-    level, end = ("end_marker", "declared") if spec.exhaustive else ("none", None)
+    exhaustive = spec.exhaustive and (isinstance(value, _LISTS) or _is_record(value))
+    level, end = ("end_marker", "declared") if exhaustive else ("none", None)
     reasons: list[Reason] = []
     if spec.intent == "sample":
         reasons = [Reason(code="SAMPLE_REQUESTED", layer="client")]
-    elif not spec.exhaustive:
+    elif not exhaustive:
         if _answers_its_key(items, spec, call):
             level, end = "end_marker", "key"
         else:
@@ -126,26 +131,39 @@ def _bare(value: Any, spec: ReadSpec, call: Call, started_at: datetime) -> ReadR
 
 
 def _items(value: Any, spec: ReadSpec) -> list[Any] | None:
-    """Returns the records in a bare value; nothing when it holds none that could be counted on."""
+    """Returns the records in a bare value; nothing when it holds none that could be counted on.
+
+    What is made on the way, such as a generator, is not run here: its reads would not be in the scope of the call.
+    """
     if value is None:
         return None if spec.intent != "lookup" else []
-    if isinstance(value, Mapping | str | bytes | int | float | BaseModel) or dataclasses.is_dataclass(value):
-        return [jsonable(value)]
-    if isinstance(value, list | tuple | set | frozenset):
+    if isinstance(value, _LISTS):
         items: list[Any] = jsonable(list(value))
         return items
+    if isinstance(value, Iterator | AsyncIterator | Awaitable):
+        return None
     return [jsonable(value)]
+
+
+def _is_record(value: Any) -> bool:
+    plain = isinstance(value, Mapping | str | bytes | int | float | BaseModel)
+    return plain or (dataclasses.is_dataclass(value) and not isinstance(value, type))
 
 
 def _answers_its_key(items: list[Any], spec: ReadSpec, call: Call) -> bool:
     """A lookup's returned record is complete for its key: exactly one record, and it bears the key that was asked."""
-    if spec.intent != "lookup" or spec.key is None or spec.key not in call.args or len(items) != 1:
+    if spec.intent != "lookup" or spec.key is None or call.args.get(spec.key) is None or len(items) != 1:
         return False
     record, field = items[0], (spec.filters or {}).get(spec.key, spec.key)
     if not isinstance(record, Mapping):
         return False
     held = [record[name] for name in (field, spec.key, spec.id) if name in record]
     return any(json_equal(v, call.args[spec.key]) for v in held)
+
+
+def kind_of(error: BaseException) -> str:
+    """Returns the kind of an error as it may stand in a log: its class, and nothing that it says."""
+    return printable_name(type(error).__name__)
 
 
 def jsonable(value: Any) -> Any:
