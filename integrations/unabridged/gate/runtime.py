@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import Any, assert_never
 
 from unabridged import _ambient
-from unabridged.contract import ReadHeader, Reason, Scope, build_result, new_read_id, printable_name
+from unabridged.contract import ReadHeader, ReadResult, Reason, Scope, build_result, new_read_id, printable_name
 from unabridged.evidence import DEADLINE_S, Asked, Session
 
 from . import followup
@@ -246,21 +246,31 @@ class Gate:
         """Makes the reply of a body that raised. Nothing of the error's text goes anywhere."""
         spec = self.spec
         _log.warning("%s failed with %s", printable_name(self.name), kind_of(error))
-        if not isinstance(spec, ReadSpec):
-            if isinstance(spec, UndeclaredSpec):
-                self._record_undeclared(entered, None)
-            return tool_failed(self.name)
         detail = "deadline" if isinstance(error, TimeoutError) else "tool_failed"
-        result = unavailable(spec, entered.call, detail=detail, started_at=entered.started_at)
-        if entered.session is not None:
-            entered.session.finish(entered.pending, result)
+        try:
+            result = self._abandoned(entered, detail)
+        except Exception as failure:  # noqa: BLE001 - the outermost boundary: a pending read expires by itself
+            _log.error("the failure of %s was not recorded: %s", printable_name(self.name), kind_of(failure))
+            result = None
+        if result is None or not isinstance(spec, ReadSpec):
+            return tool_failed(self.name)
         return read_reply(result, spec, session=entered.session, max_bytes=self.max_bytes)
 
     def cancel(self, entered: Entered) -> None:
         """Records a read that was cancelled or abandoned: unavailable."""
-        if entered.session is not None and entered.pending is not None and isinstance(self.spec, ReadSpec):
-            result = unavailable(self.spec, entered.call, detail="cancelled", started_at=entered.started_at)
-            entered.session.finish(entered.pending, result)
+        self._abandoned(entered, "cancelled")
+
+    def _abandoned(self, entered: Entered, detail: str) -> ReadResult | None:
+        """Records what is known of a call that brought nothing, and returns it for a read."""
+        spec = self.spec
+        if isinstance(spec, UndeclaredSpec):
+            self._record_undeclared(entered, None)
+        if not isinstance(spec, ReadSpec):
+            return None
+        result = unavailable(spec, entered.call, detail=detail, started_at=entered.started_at)
+        if entered.session is not None:
+            entered.session.finish(entered.pending, result, key=spec.key_filter)
+        return result
 
     def withdraw(self, entered: Entered) -> None:
         """Takes back a read that was interrupted to ask a person: it will be asked for again."""
