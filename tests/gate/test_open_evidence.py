@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-
 from unabridged import session
 from unabridged.contract import InvalidInput
 from unabridged.evidence import Session
