@@ -188,7 +188,12 @@ class RecordedRead:
 
 
 def header_of(
-    result: ReadResult, *, resource: str | None = None, key: str | None = None, derived_from: Iterable[str] = ()
+    result: ReadResult,
+    *,
+    resource: str | None = None,
+    key: str | None = None,
+    derived_from: Iterable[str] = (),
+    call_id: str | None = None,
 ) -> RecordedRead:
     """Returns the header of a result.
 
@@ -197,6 +202,7 @@ def header_of(
         resource: the declared name, where it differs from the result's own.
         key: the filter that holds the key of a lookup.
         derived_from: the ids of reads that the result was made from, beside those it names itself.
+        call_id: the id of the tool call that it answers.
     """
     scope, read = result.scope, result.read
     return RecordedRead(
@@ -224,6 +230,7 @@ def header_of(
         derived_from=tuple(dict.fromkeys((*read.derived_from, *derived_from))),
         key=key,
         query_id=read.query_id,
+        call_id=call_id,
         held=Held(result),
     )
 
@@ -238,11 +245,11 @@ class Asked:
     key: str | None = None
     call_id: str | None = None
 
-    def pending(self, *, deadline: datetime | None = None, read_id: str | None = None) -> RecordedRead:
+    def pending(self, *, started_at: datetime = LONG_AGO, deadline: datetime | None = None) -> RecordedRead:
         """Returns the header of a read in flight: no ids, no code but `EVIDENCE_PENDING`."""
         return RecordedRead(
-            id=read_id or new_read_id(), resource=self.resource, status="unavailable", filters=self.filters,
-            intent=self.intent, key=self.key, call_id=self.call_id, origin="pending", deadline=deadline,
+            id=new_read_id(), resource=self.resource, status="unavailable", filters=self.filters, intent=self.intent,
+            started_at=started_at, key=self.key, call_id=self.call_id, origin="pending", deadline=deadline,
         )  # fmt: skip
 
     def from_history(self) -> RecordedRead:

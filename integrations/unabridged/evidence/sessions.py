@@ -129,9 +129,8 @@ class Session:
             derived_from: ids of reads that it was made from.
             call_id: the id of the tool call that it answers.
         """
-        header = header_of(result, resource=resource, key=key, derived_from=derived_from)
+        header = header_of(result, resource=resource, key=key, derived_from=derived_from, call_id=call_id or None)
         with self._turn() as (journal, now):
-            header = replace(header, call_id=call_id) if call_id else header
             return self._record(journal, Recorded(header, declared=resource is not None), result, now)
 
     def _record(self, journal: Journal, event: Recorded, result: ReadResult, now: datetime) -> RecordedRead:
@@ -180,7 +179,7 @@ class Session:
         """
         with self._turn() as (journal, now):
             until = deadline_at(now, deadline_s)
-            read = replace(Asked(resource, filters or {}, intent, key, call_id).pending(deadline=until), started_at=now)
+            read = Asked(resource, filters or {}, intent, key, call_id).pending(started_at=now, deadline=until)
             journal.append(Recorded(read))
             heapq.heappush(journal.deadlines, (until, read.id))
             if call_id is not None:
@@ -200,12 +199,15 @@ class Session:
         if pending is None:
             return self.record(result, resource=resource, key=key, derived_from=derived_from)
         header = header_of(
-            result, resource=resource or pending.resource, key=key or pending.key, derived_from=derived_from
+            result,
+            resource=resource or pending.resource,
+            key=key or pending.key,
+            derived_from=derived_from,
+            call_id=pending.call_id,
         )
         with self._turn() as (journal, now):
             journal.append(Withdrawn(pending.id))
-            event = Recorded(replace(header, call_id=pending.call_id), declared=True)
-            return self._record(journal, event, result, now)
+            return self._record(journal, Recorded(header, declared=True), result, now)
 
     def fail(self, pending: Pending, code: str = "SOURCE_UNAVAILABLE", *, detail: str | None = None) -> RecordedRead:
         """Records a read in flight as unavailable: it failed, or was cancelled (`detail="cancelled"`)."""
