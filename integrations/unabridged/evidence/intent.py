@@ -211,7 +211,7 @@ class _Filters(dict[str, Any]):
 def _targets(given: Iterable[Any] | None) -> tuple[Any, ...] | None:
     if given is None:
         return None
-    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
+    if type(given) is not list and (isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable)):
         raise InvalidInput(field="targets", rule="must be a list of ids")
     return tuple(given)
 
