@@ -17,7 +17,8 @@ from unabridged_langchain import CoverageMiddleware
 from .harness import Figure, Work, measure
 from .tool_node import READ, WRITE, asking, guarded_tools, plain_tools
 
-_ROUNDS: Final = 81
+_ROUNDS: Final = 101
+_RUNS: Final = 3
 STEPS: Final = 6
 
 
@@ -78,7 +79,7 @@ def run() -> list[Figure]:
         "caveat": create_agent(model, tools, middleware=[CoverageMiddleware()]),
     }
     works = {name: _work(agent) for name, agent in variants.items()}
-    samples = measure(works, baseline="no-op", rounds=_ROUNDS)
+    samples = measure(works, baseline="no-op", rounds=_ROUNDS, calls=_RUNS)
     note = f"plain tools {samples.median_s('bare') / STEPS * 1e6:,.0f} us a step"
     return [
         samples.times("off", what='on_answer="off" over a no-op wrap_tool_call', budget=1.02, note=note),

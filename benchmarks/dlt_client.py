@@ -13,7 +13,7 @@ from .reading import checked_read, profile, raw_loop
 from .server import served
 
 _PAGES: Final = {100: 60, 1_000: 20}
-_ROUNDS: Final = 21
+_ROUNDS: Final = 41
 
 
 def dlt_loop(url: str, per_page: int) -> list[Any]:

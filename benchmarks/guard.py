@@ -6,8 +6,9 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
+from unabridged import session
 from unabridged.contract import Proof, ReadHeader, Scope, build_result, new_read_id
-from unabridged.evidence import Evidence, Verdict, WriteIntent, judge_write
+from unabridged.evidence import Evidence, Session, Verdict, WriteIntent, judge_write
 
 from .harness import Figure, measure
 
@@ -17,7 +18,13 @@ TARGETS: Final = 1_000
 NOW: Final = datetime(2026, 11, 30, 8, 0, tzinfo=UTC)
 _DECISION_US: Final = 2.0
 _TARGET_US: Final = 0.06
-_BESIDE: Final = frozenset({"no targets, 20 resources named", "a refusal: nothing was read of it"})
+_BESIDE: Final = frozenset(
+    {
+        "no targets, 20 resources named",
+        "a refusal: nothing was read of it",
+        "through a session: its lock, its clock and its deadlines",
+    }
+)
 """Worth knowing, but not the case that the budget is stated for."""
 
 
@@ -35,6 +42,12 @@ def _read(number: int, ids: list[str]) -> Any:
         read=ReadHeader(id=new_read_id(), adapter="bench", started_at=at, finished_at=at),
         proof=Proof(level="end_marker", end="declared"),
     )
+
+
+def _session_of_one_read() -> Session:
+    made = session("bench-guard")
+    made.record(_read(0, ["svc-00000000"]))
+    return made
 
 
 def _allowed(verdict: Verdict) -> Verdict:
@@ -68,6 +81,9 @@ def run() -> list[Figure]:
     works["50 targets, one resource named, prepared intent aimed"] = lambda: judge_write(
         prepared.aimed_at(few, tool="archive"), view, now=NOW
     )
+    session_of_one = _session_of_one_read()
+    plain = intents["no targets, one resource named"]
+    works["through a session: its lock, its clock and its deadlines"] = lambda: session_of_one.judge_write(plain)
     for name, intent in intents.items():
         if not name.startswith("a refusal"):
             _allowed(judge_write(intent, view, now=NOW))
