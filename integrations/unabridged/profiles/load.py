@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
-from functools import lru_cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
 
-from unabridged.contract.errors import InvalidInput, ProfileError, printable_name
+from unabridged.contract.errors import ProfileError
 
 from .format import Profile
+from .services import shipped_index
+from .strict import parse_strict
 
 _MAX_FILE_BYTES: Final = 1024 * 1024
 
@@ -35,48 +34,8 @@ def load_profile(source: str | os.PathLike[str] | Mapping[str, Any] | Profile) -
     if isinstance(source, os.PathLike) or (isinstance(source, str) and _looks_like_a_path(source)):
         return _from_text(_read_file(Path(source)))
     if isinstance(source, str):
-        return _shipped(source)
+        return shipped_index()[source].profile
     raise ProfileError(field="profile", rule="must be a name, a path, an object or a Profile")
-
-
-def shipped_profiles() -> tuple[str, ...]:
-    """Returns the names of the profiles that come with the package, sorted."""
-    found = (entry.name for entry in files(__package__).joinpath("shipped").iterdir())
-    return tuple(sorted(name.removesuffix(".json") for name in found if name.endswith(".json")))
-
-
-def parse_strict(text: str, *, field: str, error: type[InvalidInput] = ProfileError) -> Any:
-    """Returns the value of a JSON text; a key that stands twice, NaN and Infinity are refused.
-
-    Args:
-        text: the JSON text.
-        field: the name under which an error speaks of the whole.
-        error: the class of the error.
-
-    Raises:
-        InvalidInput: of the class asked for, naming the rule.
-    """
-
-    def pairs(found: list[tuple[str, Any]]) -> dict[str, Any]:
-        keys = dict(found)
-        if len(keys) != len(found):
-            seen: set[str] = set()
-            for name, _ in found:
-                if name in seen:
-                    raise error(field=printable_name(name), rule="stands twice")
-                seen.add(name)
-        return keys
-
-    def constant(_: str) -> Any:
-        raise error(field=field, rule="must not hold NaN or Infinity")
-
-    try:
-        return json.loads(text, object_pairs_hook=pairs, parse_constant=constant)
-    except RecursionError:
-        rule = "is nested too deeply"
-    except ValueError:
-        rule = "is not valid JSON"
-    raise error(field=field, rule=rule)  # outside the handlers: the decoder's error holds the whole text
 
 
 def _looks_like_a_path(source: str) -> bool:
@@ -108,11 +67,3 @@ def _from_mapping(source: Mapping[str, Any]) -> Profile:
     if any(not isinstance(name, str) for name in source):
         raise ProfileError(field="profile", rule="must have texts as keys")
     return Profile(**source)
-
-
-@lru_cache(maxsize=64)
-def _shipped(name: str) -> Profile:
-    if name not in shipped_profiles():
-        known = ", ".join(shipped_profiles()) or "none yet"
-        raise ProfileError(field="profile", rule=f"must be the name of a shipped profile ({known}) or a path")
-    return _from_text(files(__package__).joinpath("shipped", f"{name}.json").read_text(encoding="utf-8"))
