@@ -193,8 +193,9 @@ def cut_record(record: Any, room: int) -> tuple[Any, tuple[str, ...]]:
         return record, ()
     cut: dict[str, Any] = dict(record)
     names: list[str] = []
-    for name in sorted(record, key=lambda n: _size(record[n]), reverse=True):
-        over = _size(cut) - room
+    sizes = {name: _size(value) for name, value in record.items()}
+    over = _size(record) - room
+    for name in sorted(record, key=lambda n: sizes[n], reverse=True):
         if over <= 0:
             break
         value = record[name]
@@ -203,5 +204,6 @@ def cut_record(record: Any, room: int) -> tuple[Any, tuple[str, ...]]:
             cut[name] = raw[: max(0, len(raw) - over - len(MARK))].decode(errors="ignore") + MARK
         else:
             cut[name] = MARK
+        over += _size(cut[name]) - sizes[name]
         names.append(str(name))
     return (cut, tuple(names)) if _size(cut) <= room else (record, ())
