@@ -9,6 +9,7 @@ import click
 
 COMMANDS: Final[dict[str, str]] = {
     "demo": "unabridged.cli.demo",
+    "profiles": "unabridged.cli.profiles",
     "replay": "unabridged.cli.replay",
 }
 """Each command and the module that holds it under the command's own name."""
