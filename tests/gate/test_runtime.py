@@ -217,7 +217,7 @@ def test_a_write_that_raises_says_that_it_did_and_nothing_else(s: Session) -> No
 
 @pytest.mark.parametrize("name", ["begin", "judge_write"])
 def test_a_guard_that_fails_refuses(name: str) -> None:
-    def fail(self: Session, *args: Any, **keywords: Any) -> Any:
+    def fail(_self: Session, *_args: Any, **_keywords: Any) -> Any:
         raise RuntimeError(SECRET)
 
     s = type("Broken", (Session,), {name: fail})(fresh().key, ledger=MemoryLedger())
@@ -253,7 +253,7 @@ def test_an_undeclared_tool_is_judged_as_a_write_and_leaves_an_unknown_read(s: S
 
 
 def test_an_undeclared_tool_is_named_once_with_the_line_that_would_declare_it(
-    s: Session, caplog: pytest.LogCaptureFixture
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     for _ in range(3):
         call(UNDECLARED, "x", session=fresh(), name="undeclared_once")
@@ -327,15 +327,15 @@ def test_a_write_that_names_no_evidence_waits_for_every_read_of_its_turn(sibling
 def test_going_on_with_a_read_is_asking_for_it(s: Session) -> None:
     reply = read([{"id": n, "body": "x" * 500} for n in range(200)], exhaustive=True, session=s)
     handle = told(reply)["continuation"]["handle"]
-    turn = Turn(siblings=[("continue_read", {"handle": handle})], spec_of=lambda name: FollowUpSpec())
+    turn = Turn(siblings=[("continue_read", {"handle": handle})], spec_of=lambda _: FollowUpSpec())
     assert codes(write(s, {"ids": [1]}, turn, targets="ids")) == ["EVIDENCE_PENDING"]
     for other in ("h_other", None, 7):
-        turn = Turn(siblings=[("continue_read", {"handle": other})], spec_of=lambda name: FollowUpSpec())
+        turn = Turn(siblings=[("continue_read", {"handle": other})], spec_of=lambda _: FollowUpSpec())
         assert ran(write(s, {"ids": [1]}, turn, targets="ids"))
 
 
 def test_siblings_that_are_no_calls_refuse(s: Session) -> None:
-    turn = Turn(siblings=[("list_orders", "no arguments")], spec_of=lambda name: ORDERS)  # type: ignore[list-item]
+    turn = Turn(siblings=[("list_orders", "no arguments")], spec_of=lambda _: ORDERS)  # type: ignore[list-item]
     assert codes(write(s, None, turn)) == ["GUARD_FAILED"]
 
 

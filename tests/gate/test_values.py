@@ -152,7 +152,7 @@ def test_a_judge_gets_the_value_and_the_call() -> None:
 
 
 def test_a_judge_does_not_run_on_a_result() -> None:
-    def judge(value: Any, asked: Call) -> ReadResult:
+    def judge(_value: Any, _asked: Call) -> ReadResult:
         raise AssertionError
 
     assert told(read(result(ROWS), judge=judge))["status"] == "complete"
@@ -160,14 +160,14 @@ def test_a_judge_does_not_run_on_a_result() -> None:
 
 @pytest.mark.parametrize("returned", [None, [], {"status": "complete"}, ROWS, True, "complete"])
 def test_a_judge_that_returns_no_result_makes_the_read_unavailable(returned: Any) -> None:
-    reply = read(ROWS, judge=lambda value, asked: returned)
+    reply = read(ROWS, judge=lambda _value, _asked: returned)
     assert told(reply)["reasons"] == [
         {"code": "SOURCE_UNAVAILABLE", "message": "The coverage of the answer could not be judged."}
     ]
 
 
 def test_a_judge_that_raises_makes_the_read_unavailable_and_says_nothing(caplog: pytest.LogCaptureFixture) -> None:
-    def judge(value: Any, asked: Call) -> ReadResult:
+    def judge(_value: Any, _asked: Call) -> ReadResult:
         raise ValueError(SECRET)
 
     reply = read(ROWS, judge=judge)
