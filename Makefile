@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 ROOMS := integrations langchain_tools llamaindex_tools
 
-.PHONY: demo test check bench lock clean
+.PHONY: demo test test-real check bench lock clean
 
 demo: $(VENV)/.demo
 	$(BIN)/unabridged demo
@@ -12,6 +12,11 @@ demo: $(VENV)/.demo
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest
 	$(BIN)/python -m pytest --nbmake notebooks -p no:socket -W default
+
+# Needs root once, on Debian: the script installs the servers that the tests start by themselves.
+test-real: $(VENV)/.dev
+	bash tests/real/install.sh
+	$(BIN)/python -m pytest -m real tests/real
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check .
