@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import count
 from typing import Any, Final
 
 from langchain.agents import create_agent
@@ -11,14 +10,13 @@ from langchain.agents.middleware import AgentMiddleware
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
-from unabridged import session
 from unabridged_langchain import CoverageMiddleware
 
+from .fresh import FreshSession
 from .harness import Figure, Work, measure
 from .tool_node import READ, WRITE, asking, guarded_tools, plain_tools
 
-_ROUNDS: Final = 101
-_RUNS: Final = 3
+_ROUNDS: Final = 251
 STEPS: Final = 6
 
 
@@ -55,13 +53,9 @@ class NoOp(AgentMiddleware[Any, Any, Any]):
         return handler(request)
 
 
-_runs: Final = count()
-
-
 def _work(agent: Any) -> Work:
     def work() -> None:
-        with session(f"bench-{next(_runs)}"):
-            messages = agent.invoke({"messages": [("user", "Archive what nobody owns.")]})["messages"]
+        messages = agent.invoke({"messages": [("user", "Archive what nobody owns.")]})["messages"]
         if len(messages) != 2 * STEPS or any(getattr(m, "status", "success") != "success" for m in messages):
             raise RuntimeError("the benchmark's run took another course")
 
@@ -79,7 +73,9 @@ def run() -> list[Figure]:
         "caveat": create_agent(model, tools, middleware=[CoverageMiddleware()]),
     }
     works = {name: _work(agent) for name, agent in variants.items()}
-    samples = measure(works, baseline="no-op", rounds=_ROUNDS, calls=_RUNS)
+    fresh = FreshSession()
+    samples = measure(works, baseline="no-op", rounds=_ROUNDS, before=fresh)
+    fresh.close()
     note = f"plain tools {samples.median_s('bare') / STEPS * 1e6:,.0f} us a step"
     return [
         samples.times("off", what='on_answer="off" over a no-op wrap_tool_call', budget=1.02, note=note),

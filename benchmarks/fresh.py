@@ -11,9 +11,9 @@ from .harness import Work
 
 
 class FreshSession:
-    """Opens a new session each time it is called, and reads in it what the measured calls rely on."""
+    """Opens a new session each time it is called, and reads in it what the measured calls rely on, if anything."""
 
-    def __init__(self, read: Work) -> None:
+    def __init__(self, read: Work | None = None) -> None:
         self._read = read
         self._numbers = count()
         self._open: Session | None = None
@@ -21,7 +21,8 @@ class FreshSession:
     def __call__(self) -> None:
         self.close()
         self._open = session(f"bench-{next(self._numbers)}").open()
-        self._read()
+        if self._read is not None:
+            self._read()
 
     def close(self) -> None:
         """Takes the session out of scope and forgets it."""

@@ -77,8 +77,10 @@ class Samples:
         return _half_interval(self.seconds[name])
 
     def ratio(self, name: str, *, over: str | None = None) -> float:
-        """Returns the ratio of the medians of two variants."""
-        return self.median_s(name) / self.median_s(over or self.baseline)
+        """Returns the ratio of the medians of two variants. What the control brought counts for the baseline too."""
+        below = over or self.baseline
+        both = self.seconds[below] if below != self.baseline else (*self.seconds[below], *self.seconds[CONTROL])
+        return self.median_s(name) / statistics.median(both)
 
     def ratio_noise(self, name: str, *, over: str | None = None) -> float:
         """Returns half the 95 % interval of the ratio, from the ratios within the rounds."""
@@ -88,7 +90,7 @@ class Samples:
     @property
     def control(self) -> float:
         """The ratio of the baseline to itself."""
-        return self.ratio(CONTROL)
+        return self.median_s(CONTROL) / self.median_s(self.baseline)
 
     def times(self, name: str, *, what: str, budget: float | None, over: str | None = None, **more: Any) -> Figure:
         """Returns the figure of a ratio."""
