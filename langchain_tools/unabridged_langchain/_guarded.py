@@ -326,9 +326,10 @@ def _body_of(tool: BaseTool, gate: Gate, *, any_name: bool) -> Body:
 
 def _check_names(spec: Spec, declared: Mapping[str, None]) -> None:
     """Refuses a declaration that names an argument which the tool does not have: it would be judged without it."""
+    renamed = (getattr(spec, "filters", None) or {}).values()
     for field in ("targets", "key"):
         name = getattr(spec, field, None)
-        if name is not None and name not in declared:
+        if name is not None and name not in declared and name not in renamed:
             raise InvalidInput(field=field, rule="must be an argument of the tool")
     for entry in getattr(spec, "relies_on", None) or ():
         filters = entry.get("filters") if isinstance(entry, Mapping) else None

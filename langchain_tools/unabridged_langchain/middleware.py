@@ -8,7 +8,7 @@ that `CoverageMiddleware(...)` picks by its arguments.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final, Literal, Self, get_args
@@ -72,13 +72,21 @@ class _Agent:
     """The tools of an agent, as the guard knows them."""
 
     specs: dict[str, Spec]
+    bare: tuple[str, ...]
+    """The names of the tools that carry no guard of their own."""
     has: frozenset[str]
 
     @classmethod
     def of(cls, tools: Sequence[BaseTool]) -> Self:
         gates = {tool.name: carried_by(tool) for tool in tools}
         specs: dict[str, Spec] = {n: UNDECLARED if g is None else g.spec for n, g in gates.items()}
-        return cls(specs, frozenset(specs))
+        return cls(specs, tuple(n for n, g in gates.items() if g is None), frozenset(specs))
+
+    def known(self, outer: Mapping[str, Spec]) -> Mapping[str, Spec]:
+        """Returns the declarations in force: a guard among the handlers may declare tools that carry none."""
+        guardian = guardian_in(running()) if self.bare else None
+        told = {} if guardian is None else {n: guardian.spec_of(n) for n in self.bare}
+        return {**outer, **self.specs, **told} if outer or told else self.specs
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +213,7 @@ class CoverageMiddleware(AgentMiddleware[CoverageState, Any, Any]):
         """A tool that has a guard of its own is judged here and in its body; one that has none enters here."""
         call, carried = request.tool_call, carried_by(request.tool)
         found, agent, outer = self._session(request.state), self._agent(request), frame()
-        specs = agent.specs if not outer.specs else {**outer.specs, **agent.specs}
+        specs = agent.known(outer.specs)
         beside = self._beside(request, found, specs)
         seen = None if beside is None or call["id"] is None else (call["id"], beside)
         inner = Frame(outer.enclosing, specs, agent.has, seen, self._max_bytes)
@@ -220,10 +228,12 @@ class CoverageMiddleware(AgentMiddleware[CoverageState, Any, Any]):
         entered = gate.enter(call["args"], session=found, turn=turn, call_id=call["id"])
         if isinstance(entered, Reply):
             return place if carried is not None and _body_decides(entered) else _message(entered, call)
+        if carried is None and found is not None and call["id"] is not None and gate.spec.effect != "read":
+            found.note_call(call["id"])
         return place if carried is not None else replace(place, entered=entered)
 
     def _beside(
-        self, request: ToolCallRequest, found: Session | None, specs: dict[str, Spec]
+        self, request: ToolCallRequest, found: Session | None, specs: Mapping[str, Spec]
     ) -> tuple[Asked, ...] | None:
         """Returns what the model asked for beside a call, and compares the history around it with the session."""
         call_id, messages = request.tool_call["id"], messages_of(request.state)
@@ -278,7 +288,7 @@ def _in_scope(place: _Place) -> Iterator[None]:
         _ambient.ambient.reset(token)
 
 
-def _spec_in(specs: dict[str, Spec]) -> Callable[[str], Spec]:
+def _spec_in(specs: Mapping[str, Spec]) -> Callable[[str], Spec]:
     return lambda name: specs[name] if name in specs else spec_here(name)
 
 
