@@ -98,7 +98,7 @@ def test_a_step_that_fails_is_unavailable_and_its_text_goes_nowhere(
 ) -> None:
     s = fresh()
     found = step(s, handle_of(read(page(ROWS, error), session=s)))
-    reply = asyncio.run(arun_step(found)) if is_async else run_step(found)
+    reply = _run(found, is_async=is_async)
     assert (reply.is_error, told(reply)["status"]) == (True, "unavailable")
     assert SECRET not in reply.content + caplog.text
     assert [r.status for r in s.reads] == ["partial", "unavailable"]
@@ -111,12 +111,18 @@ def test_a_step_that_is_cancelled_is_recorded_and_one_that_is_interrupted_is_tak
     with pytest.raises(KeyboardInterrupt):
         run_step(step(s, handle))
     assert [r.status for r in s.reads] == ["partial", "unavailable"]
+    found = step(s, handle)
     with pytest.raises(KeyError):
-        if is_async:
-            asyncio.run(arun_step(step(s, handle), interrupts=(KeyError,)))
-        else:
-            run_step(step(s, handle), interrupts=(KeyError,))
+        _ = (
+            asyncio.run(arun_step(found, interrupts=(KeyError,)))
+            if is_async
+            else run_step(found, interrupts=(KeyError,))
+        )
     assert len(s.reads) == 2
+
+
+def _run(found: Step, *, is_async: bool, **kinds: Any) -> Reply:
+    return asyncio.run(arun_step(found, **kinds)) if is_async else run_step(found, **kinds)
 
 
 def test_a_step_whose_result_cannot_be_shown_is_unavailable() -> None:
