@@ -10,7 +10,7 @@ from unabridged._ambient import record
 from unabridged.contract.errors import InvalidInput
 from unabridged.contract.results import ReadResult, resume_of, with_resume
 from unabridged.profiles.format import Profile
-from unabridged.profiles.walks import FanoutWalk
+from unabridged.profiles.combinators import FanoutWalk
 
 from .ask import Ask, Chain, Emit, PlainRetries, Retries, Send, Sleep
 from .loop import Loop, Reading
@@ -151,9 +151,18 @@ async def _release(transport: AsyncTransport) -> None:
         await release()
 
 
-def finish_pages(resume: Resume, *, transport: Transport, records: bool = True) -> Iterator[ReadResult]:
-    """Reads from a resume, one result a page; each page is a link of one chain."""
-    reading = reading_of(resume, stream=True)
+def finish_pages(
+    resume: Resume, *, transport: Transport, records: bool = True, reading: Reading | None = None
+) -> Iterator[ReadResult]:
+    """Reads from a resume, one result a page; each page is a link of one chain.
+
+    Args:
+        resume: where the read starts.
+        transport: sends the requests.
+        records: whether the results are recorded in the session in scope.
+        reading: a decision core that was made for the resume, for a caller that looks into its loop.
+    """
+    reading = reading_of(resume, stream=True) if reading is None else reading
     clock = resume.ask.clock
     reply: Response | Fault | None = None
     while True:
