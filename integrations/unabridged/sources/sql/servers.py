@@ -1,0 +1,307 @@
+"""What each database needs around one statement: a read-only transaction over one snapshot, and its own signals.
+
+Each kind of server opens, looks and closes in its own way. None of them says whether a read was whole.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol
+
+from sqlalchemy import Connection
+from sqlalchemy.exc import SQLAlchemyError
+
+from unabridged.contract.errors import InvalidInput
+from unabridged.contract.parts import Notice, Reason
+
+from .shape import Family
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A transaction that has begun."""
+
+    snapshot: str
+    """Equal for two reads exactly when both see one state; a token without meaning of its own."""
+    timeout_s: float | None = None
+    """How long the server lets one request of ours run."""
+    timeout_is_ours: bool = False
+    cap: int | None = None
+    """Rows after which this session's settings cut any statement without a limit of its own."""
+    has_remote: bool = False
+    """Whether the server may keep rows outside of its snapshots."""
+    undo: tuple[str, ...] = field(default=(), repr=False)
+    """What puts the connection back as it was, once the transaction has ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Signals:
+    """What the server says of a statement."""
+
+    reasons: tuple[Reason, ...] = ()
+    notices: tuple[Notice, ...] = ()
+    is_snapshot: bool = True
+    """Whether everything that the statement reads lies inside the transaction's snapshot."""
+
+
+class Server(Protocol):
+    """One kind of database."""
+
+    @property
+    def family(self) -> Family:
+        """Whose SQL it speaks."""
+
+    @property
+    def name(self) -> str:
+        """What it is called in a result."""
+
+    @property
+    def streams(self) -> bool:
+        """Whether rows arrive while the statement runs, so that a broken-off one must not be read to its end."""
+
+    def open(self, connection: Connection, *, timeout_s: float | None, row_security: bool) -> Opened:
+        """Begins a read-only transaction over one snapshot.
+
+        Raises:
+            InvalidInput: the connection is in a transaction, or makes none.
+        """
+
+    def touched(self, connection: Connection, opened: Opened) -> Signals:
+        """Asks what a statement that has just begun reads from."""
+
+    def ended(self, connection: Connection) -> Signals:
+        """Asks for the server's signals about the statement that has just ended."""
+
+    def close(self, connection: Connection, opened: Opened | None) -> None:
+        """Ends the transaction without keeping anything of it, and puts the connection back as it was."""
+
+    def watch(self, connection: Connection, expired: Callable[[], bool] | None) -> None:
+        """Lets a server that runs in this process look at the time; `None` ends that."""
+
+
+def server_of(connection_or_engine: Any) -> Server:
+    """Returns the kind of server behind a connection or an engine.
+
+    Raises:
+        InvalidInput: no snapshot and no read-only transaction is known for it.
+    """
+    dialect = connection_or_engine.dialect
+    match dialect.name:
+        case "postgresql":
+            return PostgreSQL()
+        case "mysql" | "mariadb":
+            return MySQL(name="mariadb" if getattr(dialect, "is_mariadb", False) else "mysql")
+        case "sqlite":
+            return SQLite()
+        case _:
+            raise InvalidInput(field="bind", rule="must be a PostgreSQL, MariaDB, MySQL or SQLite database")
+
+
+def _row(connection: Connection, sql: str) -> tuple[Any, ...]:
+    found = connection.exec_driver_sql(sql).fetchone()
+    return () if found is None else tuple(found)
+
+
+def _token(*parts: object) -> str:
+    return "sha256:" + hashlib.sha256("\n".join(str(p) for p in parts).encode()).hexdigest()[:32]
+
+
+def _of_this_transaction() -> str:
+    return f"transaction:{secrets.token_hex(8)}"
+
+
+def _shorter(theirs: float, ours: float | None) -> tuple[float | None, bool]:
+    """Returns the timeout that comes first, zero being none, and whether it is ours."""
+    if ours is None:
+        return (theirs or None), False
+    return (theirs, False) if 0 < theirs <= ours else (ours, True)
+
+
+@dataclass(frozen=True, slots=True)
+class PostgreSQL:
+    """REPEATABLE READ, read only, with `row_security` off: what a policy would hide is then an error."""
+
+    family: Family = "postgresql"
+    name: str = "postgresql"
+    streams: bool = False
+
+    def open(self, connection: Connection, *, timeout_s: float | None, row_security: bool) -> Opened:
+        """Begins the transaction."""
+        connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        isolation, read_only, theirs_ms, *state = _row(connection, _POSTGRESQL_STATE)
+        if isolation != "repeatable read" or read_only != "on":
+            raise InvalidInput(field="bind", rule="must make transactions: it is in autocommit mode")
+        limit_s, ours = _shorter(int(theirs_ms) / 1000, timeout_s)
+        milliseconds = 0 if limit_s is None else max(1, round(limit_s * 1000))
+        switch = "on" if row_security else "off"
+        connection.exec_driver_sql(f"SET LOCAL row_security = {switch}")
+        connection.exec_driver_sql(f"SET LOCAL statement_timeout = {milliseconds}")
+        return Opened(_token(*state), timeout_s=limit_s, timeout_is_ours=ours)
+
+    def touched(self, connection: Connection, opened: Opened) -> Signals:
+        """Foreign tables lie outside the snapshot, and materialized views lag: both are found by their locks."""
+        found = connection.exec_driver_sql(_POSTGRESQL_TOUCHED).fetchall()
+        stale = tuple(
+            Notice(code="STALE_INDEX", severity="freshness", observed={"index": str(name)})
+            for kind, name in found
+            if kind == "m"
+        )
+        return Signals(notices=stale, is_snapshot=all(kind != "f" for kind, _ in found))
+
+    def ended(self, connection: Connection) -> Signals:
+        """There is nothing more to ask."""
+        return Signals()
+
+    def close(self, connection: Connection, opened: Opened | None) -> None:
+        """Rolls back: settings of the transaction go with it."""
+        connection.rollback()
+
+    def watch(self, connection: Connection, expired: Callable[[], bool] | None) -> None:
+        """The server has a clock of its own."""
+
+
+_POSTGRESQL_STATE: Final = (
+    "SELECT current_setting('transaction_isolation'), current_setting('transaction_read_only'),"
+    " (SELECT setting FROM pg_catalog.pg_settings WHERE name = 'statement_timeout'),"
+    " pg_catalog.pg_current_snapshot()::text, pg_catalog.current_database(),"
+    " pg_catalog.pg_postmaster_start_time()::text, pg_catalog.inet_server_port()"
+)
+_POSTGRESQL_TOUCHED: Final = (
+    "SELECT DISTINCT c.relkind::text, c.relname::text"
+    " FROM pg_catalog.pg_locks l JOIN pg_catalog.pg_class c ON c.oid = l.relation"
+    " WHERE l.pid = pg_catalog.pg_backend_pid() AND l.locktype = 'relation' AND c.relkind IN ('f', 'm')"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MySQL:
+    """MariaDB and MySQL: a consistent snapshot, read only, and what the server only says in warnings."""
+
+    family: Family = "mysql"
+    name: str = "mariadb"
+    streams: bool = True
+
+    def open(self, connection: Connection, *, timeout_s: float | None, row_security: bool) -> Opened:
+        """Begins the transaction. The session's own limits are read, not lifted."""
+        maria = self.name == "mariadb"
+        setting = "max_statement_time" if maria else "max_execution_time"
+        cap, theirs = _row(connection, f"SELECT @@SESSION.sql_select_limit, @@SESSION.{setting}")
+        unit = 1.0 if maria else 1000.0
+        limit_s, ours = _shorter(float(theirs) / unit, timeout_s)
+        undo: tuple[str, ...] = ()
+        if ours and limit_s is not None:
+            undo = (f"SET SESSION {setting} = {theirs}",)
+            value = max(0.001, round(limit_s, 3)) if maria else max(1, round(limit_s * unit))
+            connection.exec_driver_sql(f"SET SESSION {setting} = {value}")
+        remote = int(_row(connection, _MYSQL_REMOTE)[0])
+        connection.exec_driver_sql("ROLLBACK")
+        connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        connection.exec_driver_sql("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
+        return Opened(
+            _of_this_transaction(),
+            timeout_s=limit_s,
+            timeout_is_ours=ours,
+            cap=int(cap) if int(cap) < _NO_CAP else None,
+            has_remote=remote > 0,
+            undo=undo,
+        )
+
+    def touched(self, connection: Connection, opened: Opened) -> Signals:
+        """Says what was asked at the beginning: rows are on their way and nothing else may be asked."""
+        return Signals(is_snapshot=not opened.has_remote)
+
+    def ended(self, connection: Connection) -> Signals:
+        """Reads the warnings first: any other statement would clear them."""
+        warnings = connection.exec_driver_sql("SHOW WARNINGS").fetchall()
+        counted = int(_row(connection, "SELECT @@warning_count")[0])
+        numbers = [int(number) for _, number, _ in warnings]
+        reasons = []
+        for number in dict.fromkeys(numbers):
+            native: dict[str, bool | int | float | str | None] = {"warning": number}
+            if number == 1931:  # LIMIT ROWS EXAMINED: "The query result may be incomplete"
+                reasons.append(
+                    Reason(code="RESULT_LIMIT_REACHED", detail="source_cap", source=self.name, native=native)
+                )
+            elif number in (1260, 1301):  # cut by GROUP_CONCAT, or by max_allowed_packet
+                reasons.append(Reason(code="ITEM_TRUNCATED", source=self.name, native=native))
+        if counted > len(warnings):
+            native = {"warnings": counted, "shown": len(warnings)}
+            reasons.append(Reason(code="COVERAGE_UNKNOWN", source=self.name, native=native))
+        other = [n for n in numbers if n not in (1931, 1260, 1301)]
+        notices = tuple(Notice(code="NATIVE_WARNING", observed={"warning": n}) for n in dict.fromkeys(other))
+        return Signals(tuple(reasons), notices[:10])
+
+    def close(self, connection: Connection, opened: Opened | None) -> None:
+        """Rolls back, and puts the session's time limit back."""
+        connection.exec_driver_sql("ROLLBACK")
+        for statement in opened.undo if opened is not None else ():
+            connection.exec_driver_sql(statement)
+        connection.rollback()
+
+    def watch(self, connection: Connection, expired: Callable[[], bool] | None) -> None:
+        """The server has a clock of its own."""
+
+
+_NO_CAP: Final = 2**63 - 1
+_MYSQL_REMOTE: Final = (
+    "SELECT COUNT(*) FROM information_schema.ENGINES WHERE SUPPORT IN ('YES', 'DEFAULT')"
+    " AND ENGINE IN ('FEDERATED', 'CONNECT', 'SPIDER', 'S3', 'ndbcluster', 'OQGRAPH', 'SPHINX')"
+)
+"""Engines whose rows lie outside the snapshot. A server that has one may have used it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SQLite:
+    """One deferred transaction under `query_only`."""
+
+    family: Family = "sqlite"
+    name: str = "sqlite"
+    streams: bool = False
+
+    def open(self, connection: Connection, *, timeout_s: float | None, row_security: bool) -> Opened:
+        """Begins the transaction; its snapshot is that of its first read."""
+        raw: Any = connection.connection.driver_connection
+        always = getattr(raw, "autocommit", None) is False  # such a connection is in a transaction at all times
+        if raw.in_transaction and not always:
+            raise InvalidInput(field="bind", rule="must not be in a transaction: the read makes its own")
+        (before,) = _row(connection, "PRAGMA query_only")
+        connection.exec_driver_sql("PRAGMA query_only = ON")
+        if not raw.in_transaction:
+            connection.exec_driver_sql("BEGIN")
+        undo = () if before else ("PRAGMA query_only = OFF",)
+        return Opened(_of_this_transaction(), timeout_s=timeout_s, timeout_is_ours=timeout_s is not None, undo=undo)
+
+    def touched(self, connection: Connection, opened: Opened) -> Signals:
+        """Every table lies in the transaction."""
+        return Signals()
+
+    def ended(self, connection: Connection) -> Signals:
+        """There is nothing more to ask."""
+        return Signals()
+
+    def close(self, connection: Connection, opened: Opened | None) -> None:
+        """Rolls back, and lets others write again."""
+        raw: Any = connection.connection.driver_connection
+        if raw.in_transaction and opened is not None:
+            connection.exec_driver_sql("ROLLBACK")
+        for statement in opened.undo if opened is not None else ():
+            connection.exec_driver_sql(statement)
+        connection.rollback()
+
+    def watch(self, connection: Connection, expired: Callable[[], bool] | None) -> None:
+        """Interrupts the statement when the time is up; the engine runs in this process and asks now and then."""
+        raw: Any = connection.connection.driver_connection
+        if hasattr(raw, "set_progress_handler"):
+            raw.set_progress_handler(expired, 10_000 if expired is not None else 0)
+
+
+def close_quietly(server: Server, connection: Connection, opened: Opened | None) -> bool:
+    """Ends a transaction on a connection that may be gone. Returns whether it is still of use."""
+    try:
+        server.close(connection, opened)
+    except (SQLAlchemyError, OSError):
+        return False
+    return True

@@ -1,0 +1,222 @@
+"""What the text of a statement says about itself: whether it is one, whether it only reads, and where it cuts.
+
+The text is looked at and never changed. It is no parser: a database refuses by its own rights and its own read-only
+transaction what slips through here. Where two readings of a text are possible, the worse one counts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from unabridged.contract.errors import InvalidInput
+
+Family = Literal["postgresql", "mysql", "sqlite"]
+FIRST_WORDS: Final[dict[Family, frozenset[str]]] = {
+    "postgresql": frozenset({"SELECT", "WITH", "VALUES", "TABLE"}),
+    "mysql": frozenset({"SELECT", "WITH", "VALUES", "TABLE", "EXPLAIN"}),
+    "sqlite": frozenset({"SELECT", "WITH", "VALUES", "EXPLAIN"}),
+}
+"""What a statement that reads begins with. What may still write (`WITH x AS (DELETE ...)`) the database refuses."""
+_WRITES: Final = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE", "REPLACE"})
+
+_BLANKS: Final = r"(?P<blank>\s+)"
+_WORD: Final = r"(?P<word>[^\W\d][\w$]*)"
+_NUMBER: Final = r"(?P<number>\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)"
+_BIND: Final = r"(?P<bind>%\(\w+\)s|%s|\?|(?<![:\w]):[^\W\d]\w*)"
+_MARK: Final = r"(?P<mark>%%|.)"
+_PLAIN: Final = r"'(?:[^']|'')*(?:'|\Z)"
+_BACKSLASHED: Final = r"'(?:[^'\\]|\\.|'')*(?:'|\Z)"
+_DOUBLE: Final = r'"(?:[^"]|"")*(?:"|\Z)'
+_DOUBLE_BACKSLASHED: Final = r'"(?:[^"\\]|\\.|"")*(?:"|\Z)'
+_TICKS: Final = r"`(?:[^`]|``)*(?:`|\Z)"
+_BRACKETS: Final = r"\[[^\]]*(?:\]|\Z)"
+_DOLLARS: Final = r"\$(?P<tag>(?:[^\W\d]\w*)?)\$.*?(?:\$(?P=tag)\$|\Z)"
+_LINE: Final = r"--[^\n]*"
+_MYSQL_LINE: Final = r"--(?=\s|\Z)[^\n]*|\#[^\n]*"
+_BLOCK: Final = r"/\*.*?(?:\*/|\Z)"
+
+
+def _reader(comments: str, *quoted: str) -> re.Pattern[str]:
+    parts = (f"(?P<comment>{comments})", f"(?P<quoted>{'|'.join(quoted)})", _BLANKS, _WORD, _NUMBER, _BIND, _MARK)
+    return re.compile("|".join(parts), re.DOTALL)
+
+
+_READINGS: Final[dict[Family, tuple[re.Pattern[str], ...]]] = {
+    "postgresql": (
+        _reader(f"{_LINE}|{_BLOCK}", f"[eE]{_BACKSLASHED}", _PLAIN, _DOUBLE, _DOLLARS),
+        _reader(f"{_LINE}|{_BLOCK}", _BACKSLASHED, _DOUBLE, _DOLLARS),
+    ),
+    "mysql": (
+        _reader(f"{_MYSQL_LINE}|{_BLOCK}", _BACKSLASHED, _DOUBLE_BACKSLASHED, _TICKS),
+        _reader(f"{_MYSQL_LINE}|{_BLOCK}", _PLAIN, _DOUBLE, _TICKS),
+    ),
+    "sqlite": (_reader(f"{_LINE}|{_BLOCK}", _PLAIN, _DOUBLE, _TICKS, _BRACKETS),),
+}
+"""How each family may read a text: its usual settings first, then the other setting of backslashes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A piece of a statement outside of quotes and comments. Words are in capitals."""
+
+    kind: str
+    text: str
+    depth: int
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What a statement says about how much of its result it lets through."""
+
+    limit: int | None = None
+    """The number of its own outermost `LIMIT` or `FETCH FIRST`, where it can be read."""
+    limited: bool = False
+    """Whether it has an outermost limit at all."""
+    offset: bool = False
+    """Whether it passes over rows."""
+    inner_limit: bool = False
+    """Whether a part of it is limited to more than one row: its own number of rows then says nothing."""
+    sampled: bool = False
+    writes: bool = False
+    """Whether a word that changes rows stands outside of quotes; where the database refuses it, this is why."""
+
+
+def shape_of(text: str, family: Family, *, bound: Callable[[str, int], object] | None = None) -> Shape:
+    """Returns the shape of a statement.
+
+    Args:
+        text: the statement, as it is sent.
+        family: whose SQL it is.
+        bound: returns the value of a placeholder, from its text and its place among the placeholders.
+
+    Raises:
+        InvalidInput: it is empty, more than one statement, or does not begin like one that reads.
+    """
+    readings = [list(_tokens(text, reader, family)) for reader in _READINGS[family]]
+    for tokens in readings:
+        _check(tokens, text, family)
+    return _shape(readings[0], bound or (lambda _text, _place: None))
+
+
+def _tokens(text: str, reader: re.Pattern[str], family: Family) -> Iterator[Token]:
+    depth = at = 0
+    while at < len(text):
+        found = reader.match(text, at)
+        if found is None:  # cannot be: a mark matches any character
+            return
+        kind, at = found.lastgroup or "", found.end()
+        piece = found.group()
+        if kind == "comment" and piece.startswith("/*") and family == "postgresql":
+            at = _end_of_comment(text, found.start())
+        elif kind == "mark":
+            depth += (piece == "(") - (piece == ")")
+            yield Token("mark", piece, depth)
+        elif kind in ("word", "number", "bind", "quoted", "tag"):
+            yield Token(kind, piece.upper() if kind == "word" else piece if kind != "quoted" else "", depth)
+
+
+def _end_of_comment(text: str, start: int) -> int:
+    """Comments of PostgreSQL nest."""
+    depth = 0
+    for found in re.finditer(r"/\*|\*/", text[start:]):
+        depth += 1 if found.group() == "/*" else -1
+        if depth == 0:
+            return start + found.end()
+    return len(text)
+
+
+def _check(tokens: Sequence[Token], text: str, family: Family) -> None:
+    if family == "mysql" and re.search(r"/\*M?!", text):
+        raise InvalidInput(field="statement", rule="must not hold comments that are executed")
+    ends = [n for n, t in enumerate(tokens) if t.text == ";" and t.kind == "mark"]
+    if ends and any(t.text != ";" for t in tokens[ends[0] :]):
+        raise InvalidInput(field="statement", rule="must be one statement")
+    first = next((t for t in tokens if t.text != "("), None)
+    allowed = FIRST_WORDS[family]
+    if first is None or first.kind != "word" or first.text not in allowed:
+        words = ", ".join(sorted(allowed))
+        raise InvalidInput(field="statement", rule=f"must only read: it must begin with one of {words}")
+    if first.text != "EXPLAIN" and any(t.kind == "word" and t.text == "INTO" for t in tokens):
+        raise InvalidInput(field="statement", rule="must only read: it must not put its result INTO anything")
+
+
+def _shape(tokens: Sequence[Token], bound: Callable[[str, int], object]) -> Shape:
+    limit: int | None = None
+    limited = offset = inner = sampled = writes = False
+    for n, token in enumerate(tokens):
+        if token.kind != "word":
+            continue
+        writes |= token.text in _WRITES
+        sampled |= token.text == "TABLESAMPLE"
+        if token.text == "OFFSET" and _follows_limit_position(tokens, n):
+            offset |= _value(tokens, n + 1, bound) != 0
+        if token.text in ("LIMIT", "FETCH") and not (token.text == "FETCH" and not _is_fetch(tokens, n)):
+            number, skips = _limit(tokens, n, bound)
+            if number == "none":
+                continue
+            offset |= skips
+            if token.depth == 0 or _wraps_all(tokens):
+                limited, limit = True, number if isinstance(number, int) else None
+            elif number != 1:
+                inner = True
+    return Shape(limit=limit, limited=limited, offset=offset, inner_limit=inner, sampled=sampled, writes=writes)
+
+
+def _wraps_all(tokens: Sequence[Token]) -> bool:
+    """Whether one pair of parentheses is around the whole statement."""
+    body = [t for t in tokens if t.text != ";"]
+    return (
+        len(body) > 1
+        and body[0].text == "("
+        and next((n for n, t in enumerate(body) if t.depth == 0), -1) == len(body) - 1
+    )
+
+
+def _is_fetch(tokens: Sequence[Token], n: int) -> bool:
+    return n + 1 < len(tokens) and tokens[n + 1].text in ("FIRST", "NEXT")
+
+
+def _follows_limit_position(tokens: Sequence[Token], n: int) -> bool:
+    """Whether `OFFSET` is followed by how much, and is no name."""
+    return n + 1 < len(tokens) and (tokens[n + 1].kind in ("number", "bind") or tokens[n + 1].text == "(")
+
+
+def _limit(
+    tokens: Sequence[Token], n: int, bound: Callable[[str, int], object]
+) -> tuple[int | Literal["none"] | None, bool]:
+    """Returns the number of a limit (`none`: it limits nothing, `None`: it cannot be told), and whether it skips."""
+    at = n + 1
+    if tokens[n].text == "FETCH":
+        at += 1
+        if at < len(tokens) and tokens[at].text in ("ROW", "ROWS"):
+            return 1, False
+    following = [t.text for t in tokens[at : at + 3]]
+    if not following:
+        return None, False
+    if following[0] in ("ALL", "NULL") or following[:2] == ["ROWS", "EXAMINED"]:
+        return "none", False
+    if following[0] == "-":
+        return ("none" if following[1:2] and following[1].isdigit() else None), False
+    value = _value(tokens, at, bound)
+    after = tokens[at + 1].text if at + 1 < len(tokens) else ""
+    if after == ",":  # LIMIT skip, number
+        return _value(tokens, at + 2, bound), value != 0
+    if after in ("+", "-", "*", "/", "%", "|", "&", "<", "^"):
+        return None, False
+    return value, False
+
+
+def _value(tokens: Sequence[Token], at: int, bound: Callable[[str, int], object]) -> int | None:
+    if at >= len(tokens):
+        return None
+    token = tokens[at]
+    if token.kind == "number":
+        return int(token.text) if token.text.isdigit() else None
+    if token.kind == "bind":
+        place = sum(1 for t in tokens[:at] if t.kind == "bind")
+        value = bound(token.text, place)
+        return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    return None
