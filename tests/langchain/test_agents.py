@@ -637,14 +637,20 @@ def test_a_hundred_parallel_calls_are_each_judged() -> None:
     assert shop.written == []
 
 
-def test_threads_of_one_agent_do_not_mix_their_sessions() -> None:
-    shop = Shop()
+def test_runs_in_many_threads_do_not_mix_their_sessions() -> None:
     said: dict[int, Any] = {}
+    agents = [
+        agent_of(
+            Shop("partial" if number % 2 else "complete"),
+            calls(("list_orders", {})),
+            calls(("archive", {"ids": [1]})),
+            middleware=True,
+        )
+        for number in range(8)
+    ]  # made here: LangChain's inference of a schema is not safe for threads
 
     def run(number: int) -> None:
-        own = Shop("partial" if number % 2 else "complete")
-        agent = agent_of(own, calls(("list_orders", {})), calls(("archive", {"ids": [1]})), middleware=True)
-        said[number] = results(agent.invoke(HI)["messages"])[-1].status
+        said[number] = results(agents[number].invoke(HI)["messages"])[-1].status
 
     threads = [threading.Thread(target=run, args=(n,)) for n in range(8)]
     for each in threads:
@@ -652,7 +658,6 @@ def test_threads_of_one_agent_do_not_mix_their_sessions() -> None:
     for each in threads:
         each.join()
     assert said == {n: "error" if n % 2 else "success" for n in range(8)}
-    assert shop.written == []
 
 
 def test_artifacts_are_small_plain_json_and_survive_a_strict_checkpoint() -> None:

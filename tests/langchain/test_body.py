@@ -377,3 +377,13 @@ def test_an_author_who_turns_errors_into_messages_keeps_that() -> None:
 def test_an_async_tool_says_that_it_has_no_sync_way_in() -> None:
     with session("body-async-only"), pytest.raises(NotImplementedError):
         Shop().by_name()["aarchive"].invoke({"ids": [1]})
+
+
+async def test_a_replaced_coroutine_is_guarded_too() -> None:
+    shop = Shop("partial")
+    tools = shop.by_name()
+    copy = tools["aarchive"].model_copy(update={"coroutine": shop.aarchive})
+    with session("body-replaced-async"):
+        tools["list_orders"].invoke({})
+        assert codes(await copy.ainvoke({"ids": [1]})) == ["EVIDENCE_INCOMPLETE"]
+    assert shop.written == []

@@ -351,3 +351,65 @@ def test_going_on_with_a_read_beside_a_write_is_a_read_of_that_turn_and_counting
     first, last = [m for m in results(messages) if m.name == "archive"]
     assert codes(first) == ["EVIDENCE_PENDING"]
     assert last.content == "archived"
+
+
+class Unseen:
+    """A request of a graph whose messages do not hold the call."""
+
+    def __init__(self, made: Any) -> None:
+        self.tool, self.tool_call = made, call(made.name, "c-unseen", ids=[1])
+        self.state: dict[str, Any] = {"messages": [HumanMessage("Go.")]}
+        self.runtime = type("Runtime", (), {"tools": [made]})()
+
+
+@tool
+def purge(ids: list[int]) -> str:
+    """Purges."""
+    return "purged"
+
+
+def test_a_bare_tool_whose_turn_the_middleware_cannot_see_is_refused() -> None:
+    ran: list[Any] = []
+    with session("unseen-bare"):
+        refused: Any = CoverageMiddleware().wrap_tool_call(Unseen(purge), ran.append)  # type: ignore[arg-type]
+    assert (codes(refused), ran) == (["GUARD_FAILED"], [])
+
+
+def test_what_the_middleware_saw_of_a_turn_serves_a_body_that_cannot_see_it() -> None:
+    shop = Shop()
+    tools = shop.by_name()
+    request = Unseen(tools["archive"])
+    request.state["messages"] = [calls(("archive", {"ids": [1]}, "c-unseen"), ("list_orders", {}, "c-other"))]
+
+    def run(given: Any) -> Any:
+        return given.tool.invoke(given.tool_call, BLIND)
+
+    alone = Unseen(tools["archive"])
+    alone.state["messages"] = [calls(("archive", {"ids": [1]}, "c-unseen"))]
+    with session("seen-by-middleware"):
+        tools["list_orders"].invoke({})
+        refused: Any = CoverageMiddleware().wrap_tool_call(request, run)  # type: ignore[arg-type]
+        assert codes(refused) == ["EVIDENCE_PENDING"]
+        wrote: Any = CoverageMiddleware().wrap_tool_call(alone, run)  # type: ignore[arg-type]
+        assert wrote.content == "archived"
+    assert shop.written == [[1]]
+
+
+def test_an_interrupt_in_a_bare_tool_leaves_no_read_behind() -> None:
+    from langgraph.checkpoint.memory import InMemorySaver
+    from langgraph.types import Command, interrupt
+
+    @tool
+    def ask() -> Any:
+        """Asks a person."""
+        return interrupt("which?")
+
+    agent = create_agent(
+        scripted(calls(("ask", {}))), [ask], middleware=[CoverageMiddleware()], checkpointer=InMemorySaver()
+    )
+    config: Any = {"configurable": {"thread_id": "bare-interrupt"}}
+    with session("bare-interrupt") as s:
+        agent.invoke(HI, config)
+        assert list(s.reads) == []
+        agent.invoke(Command(resume="this"), config)
+        assert [(r.resource, r.status) for r in s.reads] == [("tool:ask", "unknown")]
