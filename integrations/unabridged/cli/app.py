@@ -10,6 +10,7 @@ import click
 COMMANDS: Final[dict[str, str]] = {
     "demo": "unabridged.cli.demo",
     "profiles": "unabridged.cli.profiles",
+    "read": "unabridged.cli.read",
     "replay": "unabridged.cli.replay",
 }
 """Each command and the module that holds it under the command's own name."""

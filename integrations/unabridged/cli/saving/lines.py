@@ -1,0 +1,183 @@
+"""Records as JSON lines: whole pages are appended, and what is not a whole page is taken back."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO, Final, Protocol
+
+from unabridged.contract.errors import InvalidInput
+
+try:
+    import fcntl
+except ModuleNotFoundError:  # a platform without advisory locks
+    fcntl = None  # type: ignore[assignment]
+
+_BREAKS: Final = (("\u2028", "\\u2028"), ("\u2029", "\\u2029"), ("\u0085", "\\u0085"))
+"""Characters at which some readers break lines although JSON allows them in a text."""
+_compact: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+def as_lines(records: Sequence[Any]) -> bytes:
+    """Returns records as JSON lines, each ending in a newline, with no other line break in any of them."""
+    if not records:
+        return b""
+    text = "\n".join(map(_compact, records)) + "\n"
+    for mark, escape in _BREAKS:
+        if mark in text:
+            text = text.replace(mark, escape)
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError:  # half a surrogate pair, which JSON can spell and UTF-8 cannot
+        return ("\n".join(map(json.dumps, records)) + "\n").encode("ascii")
+
+
+class Sink(Protocol):
+    """Where records go."""
+
+    def append(self, records: Sequence[Any]) -> None:
+        """Writes a whole page of records."""
+
+
+class Stream:
+    """Records to a stream, such as standard output."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+
+    def append(self, records: Sequence[Any]) -> None:
+        """Writes a whole page of records, and lets it go at once."""
+        self._stream.write(as_lines(records))
+        self._stream.flush()
+
+
+class PartFile:
+    """The file of a run that goes on, `NAME.part`. It loses that suffix only when the read is complete.
+
+    `settled` is how many bytes of it are whole pages; what stands after them is taken back when the run stops, and
+    when a later one goes on. The kernel lets the lock go when the process ends, however it ends.
+    """
+
+    def __init__(self, path: Path, *, keep: int = 0) -> None:
+        self.path = path
+        self.settled = keep
+        self._file = _opened(path)
+        try:
+            self._lock()
+            if os.fstat(self._file.fileno()).st_size < keep:
+                raise InvalidInput(field="--resume", rule="the file of the earlier run was changed since")
+            self._file.truncate(keep)
+        except BaseException:
+            self._file.close()
+            raise
+
+    def append(self, records: Sequence[Any]) -> None:
+        """Writes a whole page of records."""
+        data = as_lines(records)
+        rest = memoryview(data)
+        while rest:
+            rest = rest[self._file.write(rest) or 0 :]
+        self.settled += len(data)
+
+    def settle(self) -> None:
+        """Takes back what is not a whole page, and brings the rest to the disk."""
+        self._file.truncate(self.settled)
+        os.fsync(self._file.fileno())
+
+    def finish(self, target: Path) -> None:
+        """Gives the file its own name, in one step."""
+        self.settle()
+        os.replace(self.path, target)
+        self.close()
+
+    def replace_lines(self, lines: Iterator[bytes]) -> None:
+        """Puts other lines in the place of all lines, in one step."""
+        other = self.path.with_name(f"{self.path.name}.tmp")
+        with other.open("wb") as file:
+            file.writelines(lines)
+            self.settled = file.tell()
+        self._file.close()
+        os.replace(other, self.path)
+        self._file = _opened(self.path)
+        self._lock()
+
+    def close(self) -> None:
+        """Closes the file and lets its lock go."""
+        self._file.close()
+
+    def remove(self) -> None:
+        """Removes the file, which holds nothing that counts."""
+        with contextlib.suppress(FileNotFoundError):
+            self.path.unlink()
+        self.close()
+
+    def _lock(self) -> None:
+        if fcntl is None:
+            return
+        try:
+            fcntl.flock(self._file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise InvalidInput(field="--output", rule="is being written by another run") from None
+
+
+def _opened(path: Path) -> Any:
+    try:
+        return path.open("ab", buffering=0)
+    except OSError:
+        raise InvalidInput(field="--output", rule="must name a file that can be written") from None
+
+
+def read_lines(path: Path, *, upto: int | None = None) -> Iterator[bytes]:
+    """Yields the whole lines of a file, without their ends; a last line without an end is none.
+
+    Args:
+        path: the file.
+        upto: how many bytes of it count; all of them when not given.
+    """
+    left = upto
+    with path.open("rb") as file:
+        for line in file:
+            if left is not None:
+                left -= len(line)
+                if left < 0:
+                    return
+            if not line.endswith(b"\n"):
+                return
+            yield line[:-1]
+
+
+def in_batches(lines: Iterator[bytes], *, size: int = 1000) -> Iterator[list[Any]]:
+    """Yields the records of lines, some at a time.
+
+    Raises:
+        InvalidInput: a line is no JSON.
+    """
+    batch: list[Any] = []
+    for line in lines:
+        try:
+            batch.append(json.loads(line))
+        except ValueError:
+            raise InvalidInput(field="--resume", rule="the file of the earlier run was changed since") from None
+        if len(batch) == size:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def last_of_each(path: Path, keys_of: Callable[[list[Any]], Sequence[Any]]) -> Iterator[bytes]:
+    """Yields the lines of a file, of those with one id only the last."""
+    last: dict[Any, int] = {}
+    number = 0
+    for batch in in_batches(read_lines(path)):
+        for key in keys_of(batch):
+            last[key] = number
+            number += 1
+    keep = set(last.values())
+    del last
+    for at, line in enumerate(read_lines(path)):
+        if at in keep:
+            yield line + b"\n"

@@ -1,0 +1,230 @@
+"""One run of `unabridged read`: pages are saved as they come, and whatever ends it, the files say what they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Final, Literal
+
+from unabridged.contract.results import ReadResult, resume_of
+from unabridged.profiles.walks import SimpleWalk
+from unabridged.reading import Resume, SystemClock, Transport
+from unabridged.reading.api import _start, _transport
+from unabridged.reading.cancelled import cancelled_read
+from unabridged.reading.loop import Loop
+from unabridged.reading.run import finish_pages
+
+from .credentials import Secrets
+from .ids import Ids, Reconciled, reconcile
+from .lines import PartFile, last_of_each
+from .place import is_resumable, place_of
+from .progress import Progress
+from .signals import Interrupted, Interruptible
+from .start import Files, SaveJob, Start, begin
+from .status import Checkpoint, State, Status, write_status
+
+EXIT_CODES: Final = {"complete": 0, "partial": 3, "unknown": 3, "unavailable": 4}
+_EVERY_S: Final = 2.0
+"""How often the status is brought to the disk while a run goes on."""
+
+
+@dataclass(frozen=True)
+class Saved:
+    """What became of a run."""
+
+    header: dict[str, Any]
+    """The wire form of the whole, without items."""
+    state: Literal["finished", "interrupted", "failed"]
+
+    @property
+    def exit_code(self) -> int:
+        """0 complete, 3 partial or unknown, 4 unavailable."""
+        return EXIT_CODES[self.header["status"]]
+
+
+def save(job: SaveJob, *, progress: Progress, transport: Transport | None = None) -> Saved:
+    """Reads a source to its end and saves every page as it arrives.
+
+    Args:
+        job: what is read, and where it goes.
+        progress: where notes go.
+        transport: sends the requests; over HTTP when not given.
+
+    Raises:
+        InvalidInput: an argument breaks a rule, or a file is in the way. Nothing was sent then.
+    """
+    resume = _start(job.profile, job.query, job.url, job.headers, job.budget)
+    with Interruptible() as stop:
+        with stop.held():
+            start = begin(job, now=resume.ask.clock.now(), say=progress.say)
+            run = _Run(job, start, replace(resume, chain=start.chain), progress)
+        return run.to_its_end(transport or _transport(None, job.budget), stop)
+
+
+class _Run:
+    def __init__(self, job: SaveJob, start: Start, resume: Resume, progress: Progress) -> None:
+        self._job = job
+        self._start = start
+        self._resume = resume
+        self._progress = progress
+        self._whole = start.whole
+        self._ids = Ids(job.profile)
+        self._secrets = Secrets.of(job.headers, url=job.url)
+        self._keeps_place = is_resumable(job.profile)
+        self._place = start.place
+        self._records = start.records
+        self._saved_at: datetime = resume.ask.clock.now()
+        self._durable_at = 0.0
+        self._loop: Loop | None = None
+        if isinstance(resume.ask.profile.walk, SimpleWalk):
+            self._loop = Loop(resume.ask, resume.chain)
+        self._write("running")
+
+    def to_its_end(self, transport: Transport, stop: Interruptible) -> Saved:
+        """Reads until the read ends, a signal comes or a page cannot be saved."""
+        state: Literal["finished", "interrupted", "failed"] = "finished"
+        try:
+            for link in self._links(transport):
+                with stop.held():
+                    self._take(link)
+        except Interrupted as signal:
+            state = "interrupted"
+            self._progress.say(f"stopped by {signal.name}")
+        except OSError as error:
+            state = "failed"
+            self._progress.say(f"a page could not be saved: {error.strerror or type(error).__name__}")
+        stop.disarm()
+        if self._whole.last is None:
+            self._whole.add(cancelled_read(self._resume))
+        header = self._header(state)
+        try:
+            self._close(state, header)
+        except OSError as error:
+            state = "failed"
+            self._progress.say(f"the files could not be closed: {error.strerror or type(error).__name__}")
+        return Saved(header=header, state=state)
+
+    def _links(self, transport: Transport) -> Iterator[ReadResult]:
+        reading = None if self._loop is None else self._loop.run(stream=True)
+        return finish_pages(self._resume, transport=transport, records=False, reading=reading)
+
+    def _take(self, link: ReadResult) -> None:
+        """Saves a page, then what is known of it: a run that is killed in between has more than it says, never less."""
+        items = link.items or []
+        self._start.sink.append(items)
+        if self._ids.exist:
+            self._start.digest.add(self._ids.of(items))
+        self._records += len(items)
+        self._whole.add(link)
+        if link.items is None and self._job.profile.on_failure == "unavailable":
+            self._whole.has_content = False
+        again = 0 if self._loop is None else self._loop.collector.across
+        self._whole.unique = max(0, self._records - again)
+        self._saved_at = link.read.finished_at
+        self._place = self._next_place(link)
+        self._write("running")
+        self._progress.page(pages=self._whole.pages, records=self._whole.unique)
+
+    def _next_place(self, link: ReadResult) -> Any:
+        """Returns where a later run may go on, as far as the profile allows that and no secret stands in it."""
+        loop = self._loop
+        if loop is None or not self._keeps_place:
+            return None
+        is_last = bool(loop.limits) or loop.stop is not None or loop.failure is not None or loop.window_hit
+        if is_last:
+            resume = resume_of(link)
+            if not isinstance(resume, Resume) or resume.kind != "chain" or resume.chain.stop is not None:
+                return None
+        place = place_of(loop, rest=loop.collector.rest)
+        if place is not None and self._secrets.stand_in(f"{place['step']}{place['kept']}"):
+            return None
+        return place
+
+    def _header(self, state: State) -> dict[str, Any]:
+        last = self._whole.last
+        broken_off = state != "finished" and last is not None and last.items is not None
+        return self._whole.header(broken_off="cancelled" if broken_off else None)
+
+    def _close(self, state: State, header: dict[str, Any]) -> None:
+        """Gives the file the name that it has earned, and says how the run ended."""
+        start, files = self._start, self._start.files
+        if files is None or not isinstance(start.sink, PartFile):
+            return
+        part = start.sink
+        reconciled = self._reconciled(part, files, is_proven=header["complete"])
+        if reconciled is not None:
+            self._progress.say(reconciled.sentence())
+        compared = None if reconciled is None else reconciled.to_json()
+        if header["complete"]:
+            self._finish(part, files)
+            self._write(state, header, file=files.target.name, reconciled=compared)
+            files.earlier.unlink(missing_ok=True)
+        elif not self._whole.has_content:
+            self._give_up(part, files, state, header)
+        else:
+            part.settle()
+            self._write(state, header, reconciled=compared)
+            part.close()
+
+    def _finish(self, part: PartFile, files: Files) -> None:
+        if self._records > self._whole.unique and self._ids.exist:
+            part.replace_lines(last_of_each(files.part, self._ids.keys))
+            self._records = self._whole.unique
+        part.finish(files.target)
+
+    def _give_up(self, part: PartFile, files: Files, state: State, header: dict[str, Any]) -> None:
+        """Nothing arrived: there is no file of records, or the one of the earlier run is given its name back."""
+        before = self._start.before
+        part.remove()
+        if before is None:
+            self._write(state, header, file=None)
+        else:
+            files.earlier.replace(files.part)
+            write_status(files.status, replace(before, state=state, header=header), durable=True)
+
+    def _reconciled(self, part: PartFile, files: Files, *, is_proven: bool) -> Reconciled | None:
+        start = self._start
+        if start.before is None or not self._whole.has_content:
+            return None
+        if start.earlier is None:
+            self._progress.say("the records have no ids of their own, so that the two runs cannot be compared")
+            return None
+        now: dict[Any, Any] = {}
+        for keys, found in self._ids.in_file(files.part, upto=part.settled):
+            now.update(zip(keys, found, strict=True))
+        return reconcile(start.earlier, now, is_proven=is_proven)
+
+    def _write(
+        self, state: State, header: dict[str, Any] | None = None, *, file: str | None = "", reconciled: Any = None
+    ) -> None:
+        files, sink, whole = self._start.files, self._start.sink, self._whole
+        if files is None or not isinstance(sink, PartFile):
+            return
+        mark = Checkpoint(
+            question=self._start.question,
+            saved_at=self._saved_at,
+            seen=self._records if self._ids.exist else 0,
+            digest=self._start.digest.text,
+            place=self._place,
+            started_at=whole.started_at,
+            has_content=whole.has_content,
+            requests=whole.requests,
+            pages=whole.pages,
+            duplicates=whole.duplicates,
+            reasons=whole.standing(),
+        )
+        status = Status(
+            state=state,
+            file=files.part.name if file == "" else file,
+            checkpoint=mark,
+            records=self._records,
+            bytes=sink.settled,
+            header=header,
+            reconciled=reconciled,
+        )
+        now = SystemClock().monotonic()
+        durable = header is not None or now - self._durable_at > _EVERY_S
+        if durable:
+            self._durable_at = now
+        write_status(files.status, status, durable=durable)

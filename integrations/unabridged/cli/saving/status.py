@@ -1,0 +1,200 @@
+"""The status file beside the records: how a run stands, and the checkpoint from which a later one may go on.
+
+It is replaced in one step after every page, so that it never speaks of records that are not whole. A run that was
+killed leaves it saying `running`. Cursors stand in it only where a profile calls them resumable; credentials never.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from unabridged.contract.errors import InvalidInput
+from unabridged.contract.parts import Reason, iso
+from unabridged.profiles import Profile, parse_strict
+from unabridged.reading import Query
+
+FORMAT: Final = "unabridged-read/1"
+State = Literal["running", "finished", "interrupted", "failed"]
+NOTES: Final[dict[State, str]] = {
+    "running": "A run writes this, or was killed. Its file holds whole records up to `bytes`, and not all.",
+    "finished": "The run came to its end; `header` says what the records cover.",
+    "interrupted": "The run was stopped by a signal. Its file holds whole records, and not all.",
+    "failed": "The run could not save what it read. Its file holds whole records, and not all.",
+}
+
+
+@dataclass(frozen=True)
+class Question:
+    """What was asked: only the same question may go on from a checkpoint."""
+
+    profile: str
+    version: int
+    resource: str
+    filters: Mapping[str, Any] = field(repr=False)
+    page_size: int | None
+    salt: str
+    url: str
+    """A salted digest of the address; the address itself may hold a credential."""
+
+    @classmethod
+    def of(cls, profile: Profile, query: Query, url: str, *, salt: str | None = None) -> Question:
+        """Returns the question of a run.
+
+        Args:
+            profile: the profile.
+            query: the query.
+            url: the address of the first page.
+            salt: the salt of the run that it is compared with; a new one when not given.
+        """
+        used = salt or secrets.token_hex(16)
+        digest = hashlib.sha256(f"{used}\n{url}".encode()).hexdigest()
+        filters = json.loads(json.dumps(query.filters))
+        return cls(profile.name, profile.version, query.resource, filters, query.page_size, used, digest)
+
+    def differs_in(self, other: Question) -> tuple[str, ...]:
+        """Returns the names of what is asked otherwise."""
+        names = ("profile", "version", "resource", "filters", "page_size", "url")
+        return tuple(name for name in names if getattr(self, name) != getattr(other, name))
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """From where a later run may go on, and what it inherits."""
+
+    question: Question
+    saved_at: datetime
+    seen: int = 0
+    """Ids of the records in the file."""
+    digest: str = ""
+    place: Mapping[str, Any] | None = field(default=None, repr=False)
+    """The walk's own state; `None` where a later run begins at the first page."""
+    started_at: datetime | None = None
+    has_content: bool = False
+    requests: int = 0
+    pages: int = 0
+    duplicates: int = 0
+    reasons: tuple[Reason, ...] = ()
+    """Why the whole is incomplete whatever follows."""
+
+
+@dataclass(frozen=True)
+class Status:
+    """The content of a status file."""
+
+    state: State
+    file: str | None
+    """The name of the file of records beside it; `None` when there is none."""
+    checkpoint: Checkpoint
+    records: int = 0
+    bytes: int = 0
+    header: Mapping[str, Any] | None = None
+    reconciled: Mapping[str, Any] | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns the content as it is written."""
+        mark = self.checkpoint
+        question = {name: getattr(mark.question, name) for name in mark.question.__dataclass_fields__}
+        document: dict[str, Any] = {
+            "format": FORMAT,
+            "state": self.state,
+            "complete": bool(self.header and self.header["complete"]),
+            "note": NOTES[self.state],
+            "file": self.file,
+            "records": self.records,
+            "bytes": self.bytes,
+            "reconciled": self.reconciled,
+            "checkpoint": {
+                "question": question,
+                "saved_at": iso(mark.saved_at),
+                "ids": {"seen": mark.seen, "digest": mark.digest},
+                "started_at": None if mark.started_at is None else iso(mark.started_at),
+                "has_content": mark.has_content,
+                "counts": {"requests": mark.requests, "pages": mark.pages, "duplicates": mark.duplicates},
+                "reasons": [reason.to_wire() for reason in mark.reasons],
+                "place": mark.place,
+            },
+            "header": self.header,
+        }
+        return document
+
+
+def write_status(path: Path, status: Status, *, durable: bool = False) -> None:
+    """Replaces a status file in one step; only its owner may read it.
+
+    Args:
+        path: the file.
+        status: its content.
+        durable: whether it must have reached the disk.
+    """
+    other = path.with_name(f"{path.name}.tmp")
+    data = json.dumps(status.to_json(), ensure_ascii=True, indent=1).encode()
+    descriptor = os.open(other, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    try:
+        with open(descriptor, "wb", closefd=False) as file:
+            file.write(data)
+        if durable:
+            os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    os.replace(other, path)
+
+
+def read_status(path: Path) -> Status:
+    """Returns the content of a status file.
+
+    Raises:
+        InvalidInput: there is none, or it is not one of this version.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise InvalidInput(field="--resume", rule="there is no status file of the earlier run") from None
+    document = parse_strict(text, field="--resume", error=InvalidInput)
+    try:
+        return _status(document)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise InvalidInput(field="--resume", rule="the status file is not one of this version") from None
+
+
+def _status(document: Mapping[str, Any]) -> Status:
+    if document["format"] != FORMAT or document["state"] not in NOTES:
+        raise ValueError
+    mark = document["checkpoint"]
+    checkpoint = Checkpoint(
+        question=Question(**mark["question"]),
+        saved_at=_moment(mark["saved_at"]),
+        seen=int(mark["ids"]["seen"]),
+        digest=str(mark["ids"]["digest"]),
+        place=mark["place"],
+        started_at=None if mark["started_at"] is None else _moment(mark["started_at"]),
+        has_content=bool(mark["has_content"]),
+        **{name: int(mark["counts"][name]) for name in ("requests", "pages", "duplicates")},
+        reasons=tuple(Reason.model_validate(reason) for reason in mark["reasons"]),
+    )
+    return Status(
+        state=document["state"],
+        file=document["file"],
+        checkpoint=checkpoint,
+        records=int(document["records"]),
+        bytes=int(document["bytes"]),
+        header=document["header"],
+        reconciled=document["reconciled"],
+    )
+
+
+def _moment(text: str) -> datetime:
+    moment = datetime.fromisoformat(text)
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+
+
+def without_place(status: Status) -> Status:
+    """Returns a status whose checkpoint holds no cursor: a later run begins at the first page."""
+    return replace(status, checkpoint=replace(status.checkpoint, place=None))
