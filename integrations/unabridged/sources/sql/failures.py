@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, assert_never
 
 from sqlalchemy.exc import DataError, DBAPIError, PendingRollbackError, ResourceClosedError, StatementError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
@@ -108,22 +108,27 @@ _MAY_BE_REFUSED: Final[dict[Family, frozenset[str | int]]] = {
 }
 
 
-def trouble_of(error: BaseException) -> Trouble:
-    """Returns what is known of an error without its text."""
+def trouble_of(error: BaseException, family: Family) -> Trouble:
+    """Returns what is known of an error without its text. Each family is asked for its own kind of number."""
     cause: Any = getattr(error, "orig", None) or error
     lost = isinstance(error, DBAPIError) and error.connection_invalidated
-    state = getattr(cause, "sqlstate", None) or getattr(cause, "pgcode", None)
-    number = getattr(cause, "sqlite_errorcode", None)
-    if number is not None:
-        return Trouble(errno=int(number) & 0xFF, lost=lost, kind="sqlite")
-    if isinstance(state, str):
-        return Trouble(sqlstate=state, lost=lost, kind="postgresql")
-    args = getattr(cause, "args", ())
-    if args and isinstance(args[0], int) and not isinstance(args[0], bool) and not isinstance(cause, OSError):
-        dns = _is_dns(cause)
-        return Trouble(errno=args[0], lost=lost, kind="dns" if dns else "mysql")
     if isinstance(error, PoolTimeout):
         return Trouble(kind="pool")
+    match family:
+        case "postgresql":
+            state = getattr(cause, "sqlstate", None) or getattr(cause, "pgcode", None)
+            if isinstance(state, str):
+                return Trouble(sqlstate=state, lost=lost, kind=family)
+        case "mysql":
+            number = next(iter(getattr(cause, "args", ())), None)
+            if isinstance(number, int) and not isinstance(number, bool) and not isinstance(cause, OSError):
+                return Trouble(errno=number, lost=lost, kind="dns" if _is_dns(cause) else family)
+        case "sqlite":
+            number = getattr(cause, "sqlite_errorcode", None)
+            if isinstance(number, int):
+                return Trouble(errno=number & 0xFF, lost=lost, kind=family)
+        case _:
+            assert_never(family)
     if isinstance(error, UnicodeError | DataError):
         return Trouble(kind="data")
     return Trouble(lost=lost, kind="dns" if _is_dns(cause) else "closed" if isinstance(cause, OSError) else "")

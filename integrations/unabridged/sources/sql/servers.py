@@ -185,10 +185,10 @@ class MySQL:
     streams: bool = True
 
     def open(self, connection: Connection, *, timeout_s: float | None, row_security: bool) -> Opened:
-        """Begins the transaction. The session's own limits are read, not lifted."""
+        """Begins the transaction. The session's own limits are read, not lifted; ours have a `LIMIT` of their own."""
         maria = self.name == "mariadb"
         setting = "max_statement_time" if maria else "max_execution_time"
-        cap, theirs = _row(connection, f"SELECT @@SESSION.sql_select_limit, @@SESSION.{setting}")
+        cap, theirs = _row(connection, f"SELECT @@SESSION.sql_select_limit, @@SESSION.{setting} LIMIT 1")
         unit = 1.0 if maria else 1000.0
         limit_s, ours = _shorter(float(theirs) / unit, timeout_s)
         undo: tuple[str, ...] = ()
@@ -216,7 +216,7 @@ class MySQL:
     def ended(self, connection: Connection) -> Signals:
         """Reads the warnings first: any other statement would clear them."""
         warnings = connection.exec_driver_sql("SHOW WARNINGS").fetchall()
-        counted = int(_row(connection, "SELECT @@warning_count")[0])
+        counted = int(_row(connection, "SELECT @@warning_count LIMIT 1")[0])
         numbers = [int(number) for _, number, _ in warnings]
         reasons = []
         for number in dict.fromkeys(numbers):
@@ -248,7 +248,7 @@ class MySQL:
 _NO_CAP: Final = 2**63 - 1
 _MYSQL_REMOTE: Final = (
     "SELECT COUNT(*) FROM information_schema.ENGINES WHERE SUPPORT IN ('YES', 'DEFAULT')"
-    " AND ENGINE IN ('FEDERATED', 'CONNECT', 'SPIDER', 'S3', 'ndbcluster', 'OQGRAPH', 'SPHINX')"
+    " AND ENGINE IN ('FEDERATED', 'CONNECT', 'SPIDER', 'S3', 'ndbcluster', 'OQGRAPH', 'SPHINX') LIMIT 1"
 )
 """Engines whose rows lie outside the snapshot. A server that has one may have used it."""
 

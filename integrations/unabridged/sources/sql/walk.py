@@ -217,7 +217,7 @@ class Walk:
         """Notes what an error means for the read; returns what is the caller's to mend."""
         if isinstance(error, StatementError) and isinstance(error.orig, InvalidRequestError):
             return InvalidInput(field="params", rule="must give every parameter of the statement")
-        trouble = trouble_of(error)
+        trouble = trouble_of(error, self.server.family)
         if is_write(trouble, self.server.family, writes=self.ask.statement.shape.writes):
             return InvalidInput(field="statement", rule="must only read: the database refused it as a write")
         failure = failure_of(trouble, opened=self.opened is not None)
@@ -245,6 +245,7 @@ class Walk:
             self.server.watch(connection, None)
         if result is not None and not self.ended and self.server.streams:
             usable = False
+            _abandon(connection)
         elif result is not None:
             with suppress(*Caught):
                 result.close()
@@ -257,3 +258,12 @@ class Walk:
             connection.rollback()
             if isinstance(self.ask.bind, Engine):
                 connection.close()
+
+
+def _abandon(connection: Connection) -> None:
+    """Lets PyMySQL forget the rows that are on their way: it would read all of them when its cursor is closed."""
+    with suppress(*Caught):
+        raw: Any = connection.connection.driver_connection
+        rows: Any = getattr(raw, "_result", None)
+        if getattr(rows, "unbuffered_active", False):
+            rows.unbuffered_active = False
