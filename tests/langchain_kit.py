@@ -1,4 +1,4 @@
-"""What the tests of the LangChain room share: a small shop with tools that read and write, and judges that say how it went."""
+"""What the tests of the LangChain room share: a small shop with tools that read and write."""
 
 from __future__ import annotations
 
