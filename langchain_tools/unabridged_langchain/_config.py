@@ -60,7 +60,7 @@ def graph_messages(config: Mapping[str, Any], call_id: str | None) -> Sequence[B
         found = read("messages")
     except KeyError:
         found = None
-    if isinstance(found, list) and (call_id is None or any(holds_call(m, call_id) for m in reversed(found))):
+    if isinstance(found, list) and (call_id is None or has_turn_of(found, call_id)):
         return found
     if call_id is not None and (elsewhere := _elsewhere(read, call_id)) is not None:
         return elsewhere
@@ -76,7 +76,7 @@ def _elsewhere(read: Any, call_id: str) -> Sequence[BaseMessage] | None:
             found = read(name)
         except KeyError:
             continue
-        if isinstance(found, list) and any(holds_call(m, call_id) for m in reversed(found)):
+        if isinstance(found, list) and has_turn_of(found, call_id):
             return found
     return None
 
@@ -84,6 +84,14 @@ def _elsewhere(read: Any, call_id: str) -> Sequence[BaseMessage] | None:
 def holds_call(message: Any, call_id: str) -> bool:
     """Tells whether a message is the turn in which the model made a call."""
     return isinstance(message, AIMessage) and any(c["id"] == call_id for c in message.tool_calls)
+
+
+def has_turn_of(messages: Sequence[Any], call_id: str) -> bool:
+    """Tells whether messages hold the turn in which the model made a call; mostly the last one is it."""
+    for message in reversed(messages):
+        if isinstance(message, AIMessage) and any(c["id"] == call_id for c in message.tool_calls):
+            return True
+    return False
 
 
 def interrupts() -> tuple[type[BaseException], ...]:

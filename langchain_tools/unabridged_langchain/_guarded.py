@@ -340,7 +340,10 @@ def _check_names(spec: Spec, declared: Mapping[str, None]) -> None:
 
 def carried_by(tool: Any) -> Gate | None:
     """Returns the gate that a tool carries; nothing for any other. Only this process can make one carry it."""
-    return tool._carried.gate if isinstance(tool, GuardedTool) and isinstance(tool._carried, Carried) else None
+    if not isinstance(tool, GuardedTool):
+        return None
+    carried = (tool.__pydantic_private__ or {}).get("_carried")  # type: ignore[attr-defined]
+    return carried.gate if isinstance(carried, Carried) else None
 
 
 def unwrapped(tool: Any) -> Any:

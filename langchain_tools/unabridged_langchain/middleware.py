@@ -29,7 +29,7 @@ from unabridged.gate.presenting import MAX_BYTES, Reply
 from unabridged.gate.runtime import Entered, Gate, Turn
 
 from ._body import is_judged, told_by
-from ._config import graph_messages, holds_call, interrupts, running, thread_of
+from ._config import graph_messages, has_turn_of, interrupts, running, thread_of
 from ._followups import continue_read_tool, count_read_tool
 from ._guarded import carried_by
 from ._history import is_of_no_tool, look_back
@@ -75,12 +75,24 @@ class _Agent:
     bare: tuple[str, ...]
     """The names of the tools that carry no guard of their own."""
     has: frozenset[str]
+    resources: tuple[str, ...]
+    """What its guarded tools read."""
+    gates: dict[int, Gate | None]
+    """The gate of each tool, by the identity of the tool."""
+    tools: tuple[BaseTool, ...]
+    """The tools themselves: while they are held here, no other has their identity."""
 
     @classmethod
     def of(cls, tools: Sequence[BaseTool]) -> Self:
         gates = {tool.name: carried_by(tool) for tool in tools}
         specs: dict[str, Spec] = {n: UNDECLARED if g is None else g.spec for n, g in gates.items()}
-        return cls(specs, tuple(n for n, g in gates.items() if g is None), frozenset(specs))
+        bare = tuple(n for n, g in gates.items() if g is None)
+        resources = tuple(dict.fromkeys(s.resource for s in specs.values() if s.effect == "read"))
+        return cls(specs, bare, frozenset(specs), resources, {id(t): carried_by(t) for t in tools}, tuple(tools))
+
+    def gate_of(self, tool: BaseTool | None) -> Gate | None:
+        """Returns the gate that a tool carries; the tool of a call need not be one of the agent's."""
+        return self.gates[id(tool)] if id(tool) in self.gates else carried_by(tool)
 
     def known(self, outer: Mapping[str, Spec]) -> Mapping[str, Spec]:
         """Returns the declarations in force: a guard among the handlers may declare tools that carry none."""
@@ -211,10 +223,10 @@ class CoverageMiddleware(AgentMiddleware[CoverageState, Any, Any]):
 
     def _judge(self, request: ToolCallRequest) -> _Place | ToolMessage:
         """A tool that has a guard of its own is judged here and in its body; one that has none enters here."""
-        call, carried = request.tool_call, carried_by(request.tool)
-        found, agent, outer = self._session(request.state), self._agent(request), frame()
+        call, agent, outer = request.tool_call, self._agent(request), frame()
+        found, carried = self._session(request.state), agent.gate_of(request.tool)
         specs = agent.known(outer.specs)
-        beside = self._beside(request, found, specs)
+        beside = self._beside(request, found, specs, agent.resources)
         seen = None if beside is None or call["id"] is None else (call["id"], beside)
         inner = Frame(outer.enclosing, specs, agent.has, seen, self._max_bytes)
         turn = Turn(siblings=(*siblings_around(), *(beside or ())), spec_of=_spec_in(specs), has=agent.has)
@@ -233,16 +245,15 @@ class CoverageMiddleware(AgentMiddleware[CoverageState, Any, Any]):
         return place if carried is not None else replace(place, entered=entered)
 
     def _beside(
-        self, request: ToolCallRequest, found: Session | None, specs: Mapping[str, Spec]
+        self, request: ToolCallRequest, found: Session | None, specs: Mapping[str, Spec], resources: tuple[str, ...]
     ) -> tuple[Asked, ...] | None:
         """Returns what the model asked for beside a call, and compares the history around it with the session."""
         call_id, messages = request.tool_call["id"], messages_of(request.state)
-        if call_id is not None and not any(holds_call(m, call_id) for m in reversed(messages)):
+        if call_id is not None and not has_turn_of(messages, call_id):
             messages = graph_messages(running(), call_id) or messages
         if not messages:
             return None
         if found is not None:
-            resources = tuple(dict.fromkeys(s.resource for s in specs.values() if s.effect == "read"))
             look_back(found, messages, spec_of=_spec_in(specs), resources=resources)
         return siblings(messages, call_id=call_id, name=request.tool_call["name"], enclosing=frame().enclosing)
 
