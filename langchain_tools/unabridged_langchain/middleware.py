@@ -8,8 +8,8 @@ that `CoverageMiddleware(...)` picks by its arguments.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final, Literal, Self, get_args
 from uuid import uuid4
@@ -183,7 +183,7 @@ class CoverageMiddleware(AgentMiddleware[CoverageState, Any, Any]):
         place = self._looked_at(request)
         if isinstance(place, ToolMessage):
             return place
-        with _in_scope(place):
+        with framed(place.frame), _scope_of(place):
             if place.entered is None:
                 return handler(request)
             try:
@@ -201,7 +201,7 @@ class CoverageMiddleware(AgentMiddleware[CoverageState, Any, Any]):
         place = self._looked_at(request)
         if isinstance(place, ToolMessage):
             return place
-        with _in_scope(place):
+        with framed(place.frame), _scope_of(place):
             if place.entered is None:
                 return await handler(request)
             try:
@@ -284,19 +284,11 @@ class CoverageMiddleware(AgentMiddleware[CoverageState, Any, Any]):
         return found_session(config)
 
 
-@contextmanager
-def _in_scope(place: _Place) -> Iterator[None]:
-    """Puts the session in scope for the call, and hands the frame down."""
+def _scope_of(place: _Place) -> AbstractContextManager[None]:
+    """Puts the session of a call in scope, where it is not there already."""
     if place.session is None or _ambient.current() is place.session:
-        with framed(place.frame):
-            yield
-        return
-    token = _ambient.ambient.set(place.session)
-    try:
-        with framed(place.frame):
-            yield
-    finally:
-        _ambient.ambient.reset(token)
+        return nullcontext()
+    return _ambient.Held(_ambient.ambient, place.session)
 
 
 def _spec_in(specs: Mapping[str, Spec]) -> Callable[[str], Spec]:
