@@ -165,11 +165,18 @@ def test_a_text_or_a_number_may_be_its_own_id() -> None:
 
 
 def test_records_without_identity_make_no_claim_about_duplicates_or_counts() -> None:
+    rules = {"id": None, "count": {"path": "n", "kind": "exact"}}
+    for count in (1, 2):
+        result = ask(rules, page(1, next="a", n=count), page(1, n=count))
+        assert result.complete
+        assert result.returned == 2
+        assert result.proof.level == "end_marker"
+        assert warned(result) == set()
+
+
+def test_fewer_records_than_an_exact_count_are_too_few_also_without_identity() -> None:
     result = ask({"id": None, "count": {"path": "n", "kind": "exact"}}, page(1, next="a", n=9), page(1, n=9))
-    assert result.complete
-    assert result.returned == 2
-    assert result.proof.level == "end_marker"
-    assert warned(result) == set()
+    assert keys(result) == {"CONSISTENCY_LOST:count_mismatch"}
 
 
 @given(st.binary(max_size=60) | st.text(max_size=30).map(str.encode))

@@ -13,7 +13,7 @@ from reading.asking import page, profile
 from reading.served import Call, serving
 from unabridged._ambient import ambient
 from unabridged.contract import ReadResult
-from unabridged.reading import Budget, Fault, Request, Response, Resume, SystemClock, aread, pages, read
+from unabridged.reading import Budget, Fault, Request, Response, Resume, SystemClock, apages, aread, pages, read
 from unabridged.reading.ask import Chain
 from unabridged.reading.http import close_shared_client
 from unabridged.reading.run import finish_pages, finish_read, make_ask
@@ -106,3 +106,40 @@ def test_a_stream_holds_one_page_at_a_time() -> None:
     tracemalloc.stop()
     assert count == 20_000
     assert peak < 8_000_000
+
+
+@pytest.mark.parametrize("struck", [KeyboardInterrupt, RuntimeError])
+def test_a_read_that_anything_breaks_off_is_recorded_as_unavailable(kept: Kept, struck: type[BaseException]) -> None:
+    class Broken:
+        def __init__(self, *replies: Response) -> None:
+            self.replies = list(replies)
+
+        def send(self, request: Request, *, timeout_s: float | None) -> Response | Fault:
+            if self.replies:
+                return self.replies.pop(0)
+            raise struck
+
+    asked = make_ask(profile(), "things", url="https://a.example/", clock=SystemClock(), budget=Budget.unlimited())
+    begun = Resume(ask=asked, chain=Chain())
+    with pytest.raises(struck):
+        finish_read(begun, transport=Broken())
+    with pytest.raises(struck):
+        list(finish_pages(begun, transport=Broken()))
+    with pytest.raises(struck):
+        list(finish_pages(begun, transport=Broken(Response(200, (), b'{"items": [{"id": 1}], "next": "a"}'))))
+    assert [r.status for r in kept.results] == ["unavailable", "unavailable", "partial", "unavailable"]
+    assert kept.results[3].read.continues == kept.results[2].read.id
+
+
+async def test_a_stream_that_is_cancelled_is_recorded_as_unavailable(kept: Kept) -> None:
+    async def take() -> None:
+        async for _ in apages(profile(), "things", url=server.url):
+            pass
+
+    with serving(lambda _: time.sleep(1)) as server:
+        task = asyncio.create_task(take())
+        await asyncio.sleep(0.2)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    assert [(r.status, r.reasons[0].key) for r in kept.results] == [("unavailable", "SOURCE_UNAVAILABLE:cancelled")]

@@ -87,6 +87,14 @@ class Total(Part):
         return self
 
 
+def _layer_of(code: object, detail: object) -> Layer:
+    """Where a cut was made that does not say so itself: by us, where the code is one of ours."""
+    if code == "PRESENTATION_LIMIT":
+        return "presentation"
+    ours = code == "CLIENT_LIMIT_REACHED" or (code == "TIME_BUDGET_EXCEEDED" and detail == "max_seconds")
+    return "client" if ours else "source"
+
+
 class Reason(Part):
     """Why a read is not complete. Programs branch on `code`; `layer` says where the cut was made.
 
@@ -104,9 +112,13 @@ class Reason(Part):
     @model_validator(mode="before")
     @classmethod
     def _message_from_the_catalogue(cls, data: Any) -> Any:
-        if isinstance(data, dict) and not data.get("message"):
-            return {**data, "message": reason_message(str(data.get("code")), data.get("detail"), data.get("limit"))}
-        return data
+        if not isinstance(data, dict):
+            return data
+        filled = data if "layer" in data else {"layer": _layer_of(data.get("code"), data.get("detail")), **data}
+        if not filled.get("message"):
+            message = reason_message(str(data.get("code")), data.get("detail"), data.get("limit"))
+            return {**filled, "message": message}
+        return filled
 
     @property
     def key(self) -> str:

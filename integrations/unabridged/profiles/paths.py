@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from operator import itemgetter
 from typing import Any, Final, Literal
 
@@ -18,6 +18,7 @@ _NAME = r'[A-Za-z_][A-Za-z0-9_]*|"(?:[^"\\]|\\.)+"'
 _PLAIN: Final = re.compile(rf"(?:{_NAME})(?:\.(?:{_NAME}))*\Z")
 _PART: Final = re.compile(_NAME)
 _HEADER: Final = re.compile(r"header:([!#$%&'*+\-.^_`|~0-9A-Za-z]+)\Z")
+_EMPTY: Final[tuple[Any, ...]] = ("", [], {})
 _DIGITS: Final = re.compile(r"[0-9]{1,18}\Z")
 
 
@@ -53,6 +54,18 @@ class Path:
     text: str
     parts: tuple[str, ...] = ()
     search: Callable[[Any], Any] | None = None
+    search_list: Callable[[Any], Any] | None = None
+    """As `search`, but a list keeps the nulls that its last projection finds."""
+
+    def read_list(self, value: Any) -> Any:
+        """As `read`, for a list of records: an element that is null is a null in the list, and is not passed over.
+
+        `edges[*].node` leaves out an edge without a node, so a list that it shortens would look whole.
+
+        Raises:
+            PathFailed: the expression cannot be evaluated on this value.
+        """
+        return self.read(value) if self.search_list is None else self.search_list(value)
 
     def read(self, value: Any) -> Any:
         """Returns what stands at the path, or `MISSING`; an expression that finds nothing is null.
@@ -99,7 +112,8 @@ def compile_path(text: str, *, page: bool = True) -> Path:
         return Path(kind="plain", text=text)
     if _PLAIN.match(text):
         return Path(kind="plain", text=text, parts=tuple(_key(m.group()) for m in _PART.finditer(text)))
-    return Path(kind="expression", text=text, search=_expression(text))
+    search, search_list = _expression(text)
+    return Path(kind="expression", text=text, search=search, search_list=search_list)
 
 
 def _key(part: str) -> str:
@@ -112,24 +126,50 @@ def _key(part: str) -> str:
     return str(key)
 
 
-def _expression(text: str) -> Callable[[Any], Any]:
+def _expression(text: str) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
+    """Returns the search of an expression, and the one that keeps the nulls of its last projection."""
     from jmespath import compile as compile_expression
     from jmespath.exceptions import JMESPathError
+    from jmespath.visitor import TreeInterpreter
 
     try:
         compiled = compile_expression(text)
-    except JMESPathError:
+    except (JMESPathError, RecursionError):
         raise InvalidPath from None
-    except RecursionError:
-        raise InvalidPath from None
+    interpreter = TreeInterpreter()
 
-    def search(value: Any) -> Any:
-        try:
-            return compiled.search(value)
-        except (JMESPathError, TypeError, AttributeError, ValueError, RecursionError):
-            raise PathFailed from None
+    def safely(found: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        def search(value: Any) -> Any:
+            try:
+                return found(value)
+            except (JMESPathError, TypeError, AttributeError, ValueError, RecursionError):
+                raise PathFailed from None
 
-    return search
+        return search
+
+    return safely(compiled.search), safely(partial(_keeping_nulls, interpreter, compiled.parsed))
+
+
+def _keeping_nulls(interpreter: Any, node: Any, value: Any) -> Any:
+    """Evaluates a parsed expression; where its outermost step is a projection, no element is passed over."""
+    kind, children = node["type"], node["children"]
+    if kind == "pipe":
+        return _keeping_nulls(interpreter, children[1], interpreter.visit(children[0], value))
+    if kind not in ("projection", "filter_projection", "value_projection"):
+        return interpreter.visit(node, value)
+    found = interpreter.visit(children[0], value)
+    if kind == "value_projection" and isinstance(found, dict):
+        found = list(found.values())
+    if not isinstance(found, list):
+        return None
+    if kind == "filter_projection":
+        found = [one for one in found if _is_true(interpreter.visit(children[2], one))]
+    return [interpreter.visit(children[1], one) for one in found]
+
+
+def _is_true(value: Any) -> bool:
+    """Tells what an expression takes for true: all but null, false and what is empty."""
+    return not (value is None or value is False or value in _EMPTY)
 
 
 def column(records: Sequence[Any], path: Path) -> list[Any]:

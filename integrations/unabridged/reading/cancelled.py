@@ -9,8 +9,13 @@ from unabridged.contract.results import ReadResult, build_result
 from .resume import Resume
 
 
-def cancelled_read(resume: Resume) -> ReadResult:
-    """Returns what is recorded of a read that was cancelled or interrupted."""
+def cancelled_read(resume: Resume, *, last_id: str | None = None) -> ReadResult:
+    """Returns what is recorded of a read that was cancelled or interrupted.
+
+    Args:
+        resume: where the read had started.
+        last_id: the id of the last link that was handed out.
+    """
     ask = resume.ask
     now = ask.clock.now()
     name = ask.source or ask.profile.name
@@ -24,7 +29,7 @@ def cancelled_read(resume: Resume) -> ReadResult:
             adapter=f"{name}/{ask.profile.version}",
             started_at=now,
             finished_at=now,
-            continues=resume.chain.read_id,
+            continues=last_id,
         ),
         proof=Proof(basis=ask.profile.basis),
         sources=(SourceOutcome(name=name, status="unavailable", reasons=("SOURCE_UNAVAILABLE",)),),

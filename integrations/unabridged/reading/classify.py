@@ -14,7 +14,7 @@ from unabridged.profiles.conditions import When
 from unabridged.profiles.format import Expired, Profile
 from unabridged.profiles.paths import MISSING, Path, PathFailed, compile_path
 
-from .page import Failure, Page, Undecodable, decode_json, header_map
+from .page import Failure, Page, SaidTwice, Undecodable, decode_json, header_map
 from .transport import Fault, Response
 
 _SECONDS: Final = re.compile(r"[0-9]{1,10}(?:\.[0-9]{1,9})?\Z")
@@ -62,6 +62,8 @@ def _plain_page(response: Response, profile: Profile) -> Page | Failure:
         body = decode_json(response.body)
     except Undecodable:
         return UNDECODABLE
+    except SaidTwice:
+        return MALFORMED
     path = compile_path(profile.items or "@")
     if path.kind != "plain":
         return _listed(path, body, response)
@@ -73,7 +75,7 @@ def _plain_page(response: Response, profile: Profile) -> Page | Failure:
 
 def _listed(path: Path, body: Any, response: Response) -> Page | Failure:
     try:
-        records = path.read_page(body, header_map(response.headers)) if path.kind == "header" else path.read(body)
+        records = path.read_page(body, header_map(response.headers)) if path.kind == "header" else path.read_list(body)
     except PathFailed:
         return MALFORMED
     return Page(body, response.headers, records) if type(records) is list else MALFORMED
@@ -85,6 +87,8 @@ class _Seen:
     def __init__(self, response: Response) -> None:
         self.response = response
         self.status = response.status
+        self.says_twice = False
+        """Whether the body, once it was looked at, held two values under one key."""
         self._body: Any = None
         self._headers: dict[str, str] | None = None
 
@@ -102,6 +106,9 @@ class _Seen:
                 self._body = (decode_json(self.response.body),)
             except Undecodable:
                 self._body = (_NO_BODY,)
+            except SaidTwice:
+                self._body = (_NO_BODY,)
+                self.says_twice = True
         return self._body[0]
 
     def meets(self, path: str, when: When) -> bool:
@@ -186,16 +193,17 @@ def _is_short(response: Response) -> bool:
 
 
 def _page(seen: _Seen, profile: Profile) -> Page | Failure:
-    if seen.status in profile.empty_status:
-        return Page(None, seen.response.headers, [], is_empty_status=True)
-    if seen.body is _NO_BODY:
-        return UNDECODABLE
+    is_empty = seen.status in profile.empty_status
+    if not is_empty and seen.body is _NO_BODY:
+        return MALFORMED if seen.says_twice else UNDECODABLE
     for rule in profile.errors:
         if seen.meets(rule.path, rule.when):
             final = rule.code in ("CONTINUATION_EXPIRED", "VISIBILITY_RESTRICTED")
             native = {compile_path(rule.path).label: safe_value(_scalar(seen.value(rule.path)))}
             detail = rule.detail or ("error_in_body" if rule.code == "SOURCE_UNAVAILABLE" else None)
             return Failure(rule.code, detail, native=native, resend=not final, again=not final, passing=not final)
+    if is_empty:
+        return Page(None, seen.response.headers, [], is_empty_status=True)
     return _listed(compile_path(profile.items or "@"), seen.body, seen.response)
 
 

@@ -120,7 +120,7 @@ def _reasons(facts: Facts) -> list[Reason]:
     reasons += _stop_reasons(facts)
     reasons += _cap_reasons(facts)
     if facts.failure is not None:
-        reasons.append(_failed(facts, facts.failure))
+        reasons.append(_apart(_failed(facts, facts.failure), reasons))
     if facts.is_sample:
         reasons.append(_reason(facts, "SAMPLE_REQUESTED", None, layer="client"))
     reasons += [_reason(facts, code, detail, layer="client", limit=limit) for code, detail, limit in facts.limits]
@@ -186,14 +186,19 @@ def _consistency_reasons(facts: Facts) -> list[Reason]:
 
 
 def _count_reasons(facts: Facts, codes: set[str]) -> list[Reason]:
-    """What a count says about a proven end. More ids than counted is always a mismatch; fewer may be explained."""
+    """What the counts say about a proven end. More ids than counted is a mismatch; fewer may be explained.
+
+    No count that a page stated is forgotten because a later page states a lower one, or one of another kind.
+    """
     count, unique = facts.seen.count, facts.unique
-    if not isinstance(facts.stop, Ended) or count is None or unique is None:
+    if not isinstance(facts.stop, Ended) or count is None:
         return []
-    if count.kind == "before_permissions" and count.value > unique:
+    known = facts.raw if unique is None else unique  # without identity no more is known than that these are too few
+    if facts.seen.before > known:
         return [_reason(facts, "VISIBILITY_RESTRICTED", "count_before_permissions")]
-    above = count.kind == "exact" and unique > count.value
-    below = count.kind in ("exact", "lower_bound") and unique < count.value
+    exact = facts.seen.exact
+    above = exact is not None and unique is not None and unique > exact
+    below = known < facts.seen.at_least
     if above or (below and not codes - EXPLAIN_NOTHING):
         return [_reason(facts, "CONSISTENCY_LOST", "count_mismatch")]
     return []
@@ -267,6 +272,16 @@ def _reason(
     return Reason.model_validate(
         {"code": code, "detail": detail, "layer": layer, "limit": limit, "source": source, "native": native}
     )
+
+
+def _apart(failed: Reason, others: Sequence[Reason]) -> Reason:
+    """Keeps the reason of a failed page apart from one that an earlier page gave.
+
+    The page may be asked for again, and then only its own reason is gone.
+    """
+    if all((r.code, r.detail, r.source) != (failed.code, failed.detail, failed.source) for r in others):
+        return failed
+    return failed.model_copy(update={"detail": "page_failed"})
 
 
 def exact_flag_of(profile: Profile) -> str | None:

@@ -88,10 +88,12 @@ def targets_of(links: Sequence[Link], *, rel: str, context: str, live_flag: str 
         live_flag: an attribute whose value `false` means that the link leads nowhere.
 
     Raises:
-        MalformedLink: a target is no address.
+        MalformedLink: a target is no address, or the relation stands in the quotes of another grammar.
     """
     found: dict[str, None] = {}
     for link in links:
+        if f"'{rel.lower()}'" in link.relations:
+            raise MalformedLink
         if rel.lower() not in link.relations:
             continue
         anchor = link.get("anchor")

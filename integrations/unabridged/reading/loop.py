@@ -50,7 +50,7 @@ class Loop:
         self.failure: Failure | None = None
         self.limits: tuple[tuple[ReasonCode, str, int | None], ...] = ()
         self.window = chain.window
-        self.window_hit = False
+        self.window_hit = chain.step is not None and chain.stop is None and self._is_beyond(chain.step)
         self.last_raw = chain.last_raw
         self.is_sampled = False
         self.streamed = 0
@@ -141,8 +141,9 @@ class Loop:
         page = classify(reply, self.ask.profile, continuation_sent=not is_first, now=self.ask.clock.now())
         if isinstance(page, Failure):
             return page
+        address = reply.url if isinstance(reply, Response) and reply.url is not None else url
         try:
-            return page, self.rules.take(page.records), url
+            return page, self.rules.take(page.records), address
         except MalformedRecord:
             return MALFORMED
 
@@ -194,9 +195,16 @@ class Loop:
     def _follow(self, step: Step) -> None:
         """Goes on, unless the next request would stand at or beyond a window that the source declares."""
         self.step = step
-        if isinstance(self.walk, OffsetWalk):
-            depth = step.offset - self.walk.origin if self.walk.unit == "item" else self.collector.raw
-            self.window_hit = any(cap.on == "window" and depth >= cap.limit for cap in self.ask.profile.caps)
+        self.window_hit = self._is_beyond(step)
+
+    def _is_beyond(self, step: Step) -> bool:
+        if not isinstance(self.walk, OffsetWalk):
+            return False
+        depth = step.offset - self.walk.origin if self.walk.unit == "item" else self.collector.raw
+        is_hit = any(cap.on == "window" and depth >= cap.limit for cap in self.ask.profile.caps)
+        if is_hit:
+            self.window = max(self.window, depth)
+        return is_hit
 
     def _view(self, page: Page, taken: Taken, url: str, adds_new: bool, counted: Counted | None) -> View:
         return View(

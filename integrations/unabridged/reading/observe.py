@@ -35,6 +35,10 @@ class Kept:
     snapshots: int = 0
     """How many pages stated a snapshot."""
     size_used: int | None = None
+    at_least: int = 0
+    """The highest exact count or lower bound."""
+    before: int = 0
+    """The highest count taken before permissions."""
 
 
 class Observations:
@@ -50,6 +54,8 @@ class Observations:
         self.snapshot = kept.snapshot
         self.snapshots = kept.snapshots
         self.size_used = kept.size_used
+        self.at_least = kept.at_least
+        self.before = kept.before
         self.page_used: int | None = None
         """The size that the server says it used for the last page."""
         self.start_link()
@@ -65,7 +71,16 @@ class Observations:
     @property
     def kept(self) -> Kept:
         """What the next link of the chain starts from."""
-        return Kept(self.pages, self.count, self.exact, self.snapshot, self.snapshots, self.size_used)
+        return Kept(
+            pages=self.pages,
+            count=self.count,
+            exact=self.exact,
+            snapshot=self.snapshot,
+            snapshots=self.snapshots,
+            size_used=self.size_used,
+            at_least=self.at_least,
+            before=self.before,
+        )
 
     @property
     def is_snapshot(self) -> bool:
@@ -105,9 +120,10 @@ class Observations:
             names = _source_names(value, start=len(self.named)) if signal.names_sources else []
             for name in names:
                 self.named.setdefault(name, signal.code)
-                self._reason(Reason(code=signal.code, detail=signal.detail, source=name))
+                self._reason(Reason(code=signal.code, detail=signal.detail, layer="source", source=name))
             if not names:
-                self._reason(Reason(code=signal.code, detail=signal.detail, source=self._source, native=observed))
+                stated = {"code": signal.code, "detail": signal.detail, "native": observed}
+                self._reason(Reason(**stated, layer="source", source=self._source))
 
     def _reason(self, reason: Reason) -> None:
         self.reasons.setdefault((reason.code, reason.detail, reason.source), reason)
@@ -118,6 +134,10 @@ class Observations:
             self.exact = counted.value
         elif counted.kind != "page" and self.count is not None and self.count.kind != "page":
             self.count_changed |= self.count.value != counted.value
+        if counted.kind in ("exact", "lower_bound"):
+            self.at_least = max(self.at_least, counted.value)
+        elif counted.kind == "before_permissions":
+            self.before = max(self.before, counted.value)
         self.count = counted
 
     def _snapshot(self, page: Page, path: str) -> None:

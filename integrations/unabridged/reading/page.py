@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+import json.decoder
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final, NoReturn
 
 from unabridged.contract.codes import Layer, ReasonCode
+from unabridged.contract.ids import json_equal
 from unabridged.profiles.paths import Path
 
 _BOM: Final = b"\xef\xbb\xbf"
+_BLANK: Final = re.compile(r"[ \t\n\r]*")
+_DEPTH: Final = 4
+"""How deep a key that stands twice is looked for; what decides stands near the top. Records are not searched."""
 
 
 class Undecodable(Exception):
     """A body is no JSON text. Carries nothing of the body."""
+
+
+class SaidTwice(Exception):
+    """An object of a body says two things under one key. Carries nothing of the body."""
 
 
 def _refused(_: str) -> NoReturn:
@@ -29,7 +39,9 @@ def _finite(text: str) -> float:
     return value
 
 
-_DECODER: Final = json.JSONDecoder(parse_constant=_refused, parse_float=_finite)
+_DECODER: Final[Any] = json.JSONDecoder(parse_constant=_refused, parse_float=_finite)
+_SCAN: Final[Callable[[str, int], tuple[Any, int]]] = _DECODER.scan_once
+_SCAN_TEXT: Final[Callable[[str, int], tuple[str, int]]] = vars(json.decoder)["scanstring"]
 
 
 def decode_json(body: bytes) -> Any:
@@ -37,11 +49,53 @@ def decode_json(body: bytes) -> Any:
 
     Raises:
         Undecodable: the body is anything else, or nested too deeply.
+        SaidTwice: an object near the top holds a key twice, with different values: neither can be believed.
     """
     try:
-        return _DECODER.decode(body.removeprefix(_BOM).decode("utf-8"))
-    except (ValueError, RecursionError):
+        text = body.removeprefix(_BOM).decode("utf-8")
+        value, at = _value(text, _after_blank(text, 0), _DEPTH)
+    except (ValueError, IndexError, StopIteration, RecursionError):
         raise Undecodable from None
+    if _after_blank(text, at) != len(text):
+        raise Undecodable
+    return value
+
+
+def _after_blank(text: str, at: int) -> int:
+    if text[at : at + 1] > " ":
+        return at
+    found = _BLANK.match(text, at)
+    return at if found is None else found.end()
+
+
+def _value(text: str, at: int, depth: int) -> tuple[Any, int]:
+    """Returns the value that starts at a place, and where it ends; objects near the top are read key by key."""
+    if depth and text[at] == "{":
+        return _object(text, _after_blank(text, at + 1), depth - 1)
+    return _SCAN(text, at)
+
+
+def _object(text: str, at: int, depth: int) -> tuple[dict[str, Any], int]:
+    found: dict[str, Any] = {}
+    if text[at] == "}":
+        return found, at + 1
+    while True:
+        if text[at] != '"':
+            raise Undecodable
+        key, at = _SCAN_TEXT(text, at + 1)
+        at = _after_blank(text, at)
+        if text[at] != ":":
+            raise Undecodable
+        value, at = _value(text, _after_blank(text, at + 1), depth)
+        if key in found and not json_equal(found[key], value):
+            raise SaidTwice
+        found[key] = value
+        at = _after_blank(text, at)
+        if text[at] == "}":
+            return found, at + 1
+        if text[at] != ",":
+            raise Undecodable
+        at = _after_blank(text, at + 1)
 
 
 def header_map(headers: Iterable[tuple[str, str]]) -> dict[str, str]:

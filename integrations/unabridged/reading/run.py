@@ -110,15 +110,13 @@ def finish_read(resume: Resume, *, transport: Transport, records: bool = True) -
                     assert_never(command)
     except StopIteration as end:
         return _finished(end.value, records=records, transport=transport)
-    except (KeyboardInterrupt, SystemExit):
+    except BaseException:
         _record_cancelled(resume, records=records)
         raise
 
 
 async def afinish_read(resume: Resume, *, transport: AsyncTransport, records: bool = True) -> ReadResult:
     """As `finish_read`, on an event loop."""
-    import asyncio
-
     reading = reading_of(resume)
     clock = resume.ask.clock
     try:
@@ -137,7 +135,7 @@ async def afinish_read(resume: Resume, *, transport: AsyncTransport, records: bo
                     assert_never(command)
     except StopIteration as end:
         return _finished(end.value, records=records, async_transport=transport)
-    except (asyncio.CancelledError, KeyboardInterrupt, SystemExit):
+    except BaseException:
         _record_cancelled(resume, records=records)
         raise
     finally:
@@ -163,25 +161,30 @@ def finish_pages(
         reading: a decision core that was made for the resume, for a caller that looks into its loop.
     """
     reading = reading_of(resume, stream=True) if reading is None else reading
-    clock = resume.ask.clock
+    clock, last_id = resume.ask.clock, resume.chain.read_id
     reply: Response | Fault | None = None
-    while True:
-        try:
+    try:
+        while True:
             command = reading.send(reply)
-        except StopIteration as end:
-            yield _finished(end.value, records=records, transport=transport)
-            return
-        reply = None
-        match command:
-            case Send(request=request, timeout_s=timeout_s):
-                reply = transport.send(request, timeout_s=timeout_s)
-            case Sleep(seconds=seconds):
-                clock.sleep(seconds)
-            case Emit(result=result):
-                yield _finished(result, records=records)
-                del result, command
-            case _:
-                assert_never(command)
+            reply = None
+            match command:
+                case Send(request=request, timeout_s=timeout_s):
+                    reply = transport.send(request, timeout_s=timeout_s)
+                case Sleep(seconds=seconds):
+                    clock.sleep(seconds)
+                case Emit(result=result):
+                    last_id = result.read.id
+                    yield _finished(result, records=records)
+                    del result, command
+                case _:
+                    assert_never(command)
+    except StopIteration as end:
+        yield _finished(end.value, records=records, transport=transport)
+    except GeneratorExit:
+        raise  # the caller has what was read, and it is partial
+    except BaseException:
+        _record_cancelled(resume, records=records, last_id=last_id)
+        raise
 
 
 async def afinish_pages(
@@ -189,7 +192,7 @@ async def afinish_pages(
 ) -> AsyncIterator[ReadResult]:
     """As `finish_pages`, on an event loop."""
     reading = reading_of(resume, stream=True)
-    clock = resume.ask.clock
+    clock, last_id = resume.ask.clock, resume.chain.read_id
     reply: Response | Fault | None = None
     try:
         while True:
@@ -201,12 +204,18 @@ async def afinish_pages(
                 case Sleep(seconds=seconds):
                     await clock.asleep(seconds)
                 case Emit(result=result):
+                    last_id = result.read.id
                     yield _finished(result, records=records)
                     del result, command
                 case _:
                     assert_never(command)
     except StopIteration as end:
         yield _finished(end.value, records=records, async_transport=transport)
+    except GeneratorExit:
+        raise  # the caller has what was read, and it is partial
+    except BaseException:
+        _record_cancelled(resume, records=records, last_id=last_id)
+        raise
     finally:
         await _release(transport)
 
@@ -227,13 +236,13 @@ def _finished(
     return result
 
 
-def _record_cancelled(resume: Resume, *, records: bool) -> None:
-    """A read that is broken off leaves evidence: it is unavailable, not innocent."""
+def _record_cancelled(resume: Resume, *, records: bool, last_id: str | None = None) -> None:
+    """A read that is broken off, by whatever was raised, leaves evidence: it is unavailable, not innocent."""
     if not records:
         return
     from .cancelled import cancelled_read
 
     try:
-        record(cancelled_read(resume))
+        record(cancelled_read(resume, last_id=last_id or resume.chain.read_id))
     except InvalidInput:
         return

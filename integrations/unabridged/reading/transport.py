@@ -76,6 +76,8 @@ class Response:
     status: int
     headers: tuple[tuple[str, str], ...] = ()
     body: bytes = b""
+    url: str | None = field(default=None, repr=False)
+    """Where it came from, when a redirect led elsewhere than the request; relative links are relative to it."""
 
 
 @dataclass(frozen=True, slots=True)

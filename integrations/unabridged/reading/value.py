@@ -6,7 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from unabridged.contract.results import ReadResult, with_resume
+from unabridged.contract.parts import Reason
+from unabridged.contract.results import ReadResult, build_result, with_ids, with_resume
 from unabridged.profiles.format import Profile
 
 from .query import Budget, Query
@@ -14,6 +15,7 @@ from .run import run_read
 from .transport import Fault, Request, Response
 
 _URL = "https://value.invalid/"
+_KEPT = ("scope", "read", "total", "consistency", "proof", "item_cuts", "warnings", "continuation")
 
 
 class _OneAnswer:
@@ -26,30 +28,67 @@ class _OneAnswer:
         return Response(status=200, headers=(), body=self._body)
 
 
-def judge_value(profile: Profile, value: Any, *, resource: str, filters: Mapping[str, Any] | None = None) -> ReadResult:
+def judge_value(
+    profile: Profile,
+    value: Any,
+    *,
+    resource: str,
+    filters: Mapping[str, Any] | None = None,
+    page_size: int | None = None,
+    from_the_start: bool = True,
+) -> ReadResult:
     """Returns what a value says about itself under a profile.
 
     The value is one page: where the profile finds a way on in it, the read is partial, and no handle leads on, since
-    only whoever fetched the value can fetch more.
+    only whoever fetched the value can fetch more. Nothing is assumed of how the value was asked for: without
+    `page_size` no page is short, and none is a whole overfetch.
 
     Args:
         profile: what the service's responses mean.
-        value: the decoded body, or its JSON as text or bytes.
+        value: the decoded body, or its JSON as text or bytes. One that JSON cannot hold makes the read unavailable.
         resource: the name of what was read.
         filters: what was asked for.
+        page_size: how many records were asked for, where that is known.
+        from_the_start: whether the value is the first page. A later one is the end of something, and never the whole.
     """
-    if isinstance(value, bytes):
-        body = value
-    else:
-        body = (value if isinstance(value, str) else json.dumps(value, default=str)).encode()
     result = run_read(
-        profile,
-        Query(resource, filters=dict(filters or {})),
+        profile if page_size is not None else _of_no_size(profile),
+        Query(resource, filters=dict(filters or {}), page_size=page_size),
         url=_URL,
-        transport=_OneAnswer(body),
+        transport=_OneAnswer(_body(value)),
         budget=Budget(max_pages=1, max_items=None, max_bytes=None, max_seconds=None, max_retries=0),
     )
+    if not from_the_start and result.items is not None:
+        result = _a_later_page(result)
     route = result.continuation
     if getattr(route, "handle", None) is not None:
         result = result.model_copy(update={"continuation": route.model_copy(update={"handle": None})})
     return with_resume(result, None)
+
+
+def _of_no_size(profile: Profile) -> Profile:
+    """Returns the profile of a request that names no page size."""
+    inner, size = getattr(profile.walk, "inner", None), profile.size
+    if isinstance(inner, Profile):
+        return profile.model_copy(update={"walk": profile.walk.model_copy(update={"inner": _of_no_size(inner)})})
+    if size is None:
+        return profile
+    return profile.model_copy(update={"size": size.model_copy(update={"send": None})})
+
+
+def _body(value: Any) -> bytes:
+    """Returns a value as the JSON text that it is, or would be; nothing where it cannot be one."""
+    if isinstance(value, bytes):
+        return value
+    try:
+        return (value if isinstance(value, str) else json.dumps(value, default=str)).encode()
+    except (ValueError, TypeError, RecursionError):  # it may hold itself, be too deep, or be no text for UTF-8
+        return b""
+
+
+def _a_later_page(result: ReadResult) -> ReadResult:
+    """Returns the same records without a claim about the pages before them."""
+    reason = Reason(code="COVERAGE_UNKNOWN", layer="adapter")
+    fields = {name: getattr(result, name) for name in _KEPT}
+    later = build_result(items=result.items, reasons=[*result.reasons, reason], **fields)
+    return later if result._ids is None else with_ids(later, result._ids)

@@ -181,7 +181,7 @@ def _token(rules: TokenWalk, view: View) -> Follow | Stop:
     if "zero" in ends and (json_equal(token, 0) or token == "0"):
         return Anomaly("continuation_missing") if more is True else Ended("zero")
     if view.step.value is not MISSING and rules.repeated_token == "end" and json_equal(token, view.step.value):
-        return Ended("same_token")
+        return Anomaly("contradictory_signals") if more is True else Ended("same_token")
     if id_key(token) in view.sent:
         return Anomaly("cursor_repeated")
     return Follow(Step(value=token))
@@ -233,9 +233,10 @@ def _target(rules: LinkWalk, view: View) -> str | Anomaly | None:
 def _key(rules: KeyWalk, view: View) -> Follow | Stop:
     if view.raw == 0 and "empty_page" in rules.ends_on:
         return Ended("empty_page")
-    if "flag" in rules.ends_on and _flag(view.page, rules.more_flag) is False:
+    more = _flag(view.page, rules.more_flag)
+    if "flag" in rules.ends_on and more is False:
         return Ended("flag")
-    if "short_page" in rules.ends_on and _is_short(view):
+    if "short_page" in rules.ends_on and more is not True and _is_short(view):
         return Ended("short_page")
     if view.raw == 0:
         return Anomaly("contradictory_signals")
@@ -250,22 +251,26 @@ def _key(rules: KeyWalk, view: View) -> Follow | Stop:
 
 
 def _is_short(view: View) -> bool:
-    """Fewer records than the size sent and than the size that the server says it used, as far as they are known."""
+    """Fewer records than the size sent and than the size that the server says it used, as far as they are known.
+
+    Where neither is, only an empty page is known to be short.
+    """
     sizes = [size for size in (view.size_sent, view.size_used) if size is not None]
-    return bool(sizes) and all(view.raw < size for size in sizes)
+    return all(view.raw < size for size in sizes or (1,))
 
 
 def _offset(rules: OffsetWalk, view: View) -> Follow | Stop:
     if view.raw == 0 and "empty_page" in rules.ends_on:
         return Ended("empty_page")
-    if "flag" in rules.ends_on and _flag(view.page, rules.last_flag) is True:
+    last = _flag(view.page, rules.last_flag)
+    if "flag" in rules.ends_on and last is True:
         return Ended("flag")
     advance = _advance(rules, view)
     if "total" in rules.ends_on:
         stop = _total_reached(rules, view, advance)
         if stop is not None:
-            return stop
-    if "short_page" in rules.ends_on and _is_short(view):
+            return Anomaly("contradictory_signals") if last is False and isinstance(stop, Ended) else stop
+    if "short_page" in rules.ends_on and last is not False and _is_short(view):
         return Ended("short_page")
     if advance is None:
         return Anomaly("continuation_missing")
@@ -309,6 +314,9 @@ def _single(rules: SingleWalk, view: View) -> Stop:
     overfetched = rules.overfetch is not None and view.size_asked is not None
     if overfetched and view.raw > (view.size_asked or 0):
         bounds.append(("CLIENT_LIMIT_REACHED", "page_size", view.size_asked))
+    lowered = view.size_used is not None and (view.size_sent is None or view.size_used < view.size_sent)
+    if lowered and view.raw >= (view.size_used or 0) and not view.is_counted:
+        bounds.append(("RESULT_LIMIT_REACHED", "source_cap", view.size_used))
     full = not overfetched and view.size_sent is not None and view.raw >= view.size_sent
     if full and not view.is_counted:
         bounds.append(("CLIENT_LIMIT_REACHED", "page_size", view.size_sent))

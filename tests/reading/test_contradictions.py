@@ -1,0 +1,187 @@
+"""Answers that say two things at once, or less than they seem to: none of them is whole."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from reading.asking import TOKEN, URL, ask, codes, keys, page, profile
+from unabridged.contract import ReadResult, resume_of
+from unabridged.profiles import Profile
+from unabridged.reading import Budget, Fault, Request, Response, judge_value, run_read
+from unabridged.testing import VirtualClock
+
+SIZED: dict[str, Any] = {"size": {"send": {"query": "limit"}, "max": 5}, "order": {"by": "id", "unique": True}}
+KEY: dict[str, Any] = {
+    "by": "key", "from_item": "id", "send": {"query": "after"}, "unique": True, "more_flag": "more",
+}  # fmt: skip
+OFFSET: dict[str, Any] = {
+    "by": "offset", "send": {"query": "at"}, "unit": "item", "origin": 0, "total": "n", "last_flag": "last",
+}  # fmt: skip
+
+
+class Bytes:
+    """Answers with bodies as they are."""
+
+    def __init__(self, *replies: Response | Fault) -> None:
+        self.replies = list(replies)
+
+    def send(self, request: Request, *, timeout_s: float | None) -> Response | Fault:
+        return self.replies.pop(0)
+
+
+def raw(given: Profile, *replies: Response | Fault, **limits: int) -> ReadResult:
+    transport = Bytes(*replies)
+    return run_read(
+        given, "things", url=URL, transport=transport, clock=VirtualClock(), budget=Budget.unlimited(**limits)
+    )
+
+
+@pytest.mark.parametrize("ends", [["short_page"], ["flag", "short_page"]])
+def test_a_short_page_that_says_there_is_more_is_not_the_end(ends: list[str]) -> None:
+    key = ask(profile({**KEY, "ends_on": ends}, **SIZED), page(1, 2, more=True), page(3, more=False))
+    assert key.complete
+    assert key.ids == (1, 2, 3)
+    offset = ask(profile({**OFFSET, "ends_on": ends}, **SIZED), page(1, 2, last=False), page(3, last=True))
+    assert offset.complete
+    assert offset.ids == (1, 2, 3)
+
+
+def test_a_total_that_is_reached_where_the_source_says_that_there_is_more_contradicts_it() -> None:
+    given = profile({**OFFSET, "ends_on": ["flag", "total"]}, **SIZED)
+    assert keys(ask(given, page(1, 2, last=False, n=2))) == {"PROTOCOL_ANOMALY:contradictory_signals"}
+
+
+def test_a_token_that_repeats_where_the_source_says_that_there_is_more_is_not_the_end() -> None:
+    given = profile({**TOKEN, "repeated_token": "end", "more_flag": "more"})
+    result = ask(given, page(1, next="a", more=True), page(2, next="a", more=True))
+    assert keys(result) == {"PROTOCOL_ANOMALY:contradictory_signals"}
+
+
+def test_no_count_is_forgotten_because_a_later_page_states_a_lower_one_of_another_kind() -> None:
+    by_relation = {"path": "n", "kind_from": {"path": "rel", "eq": "exact", "gte": "lower_bound"}}
+    pages = page(1, next="a", n=9, rel="eq"), page(2, n=1, rel="gte")
+    assert keys(ask({"count": by_relation}, *pages)) == {"CONSISTENCY_LOST:count_mismatch"}
+    falling = page(1, next="a", n=9), page(2, n=1)
+    assert keys(ask({"count": {"path": "n", "kind": "lower_bound"}}, *falling)) == {"CONSISTENCY_LOST:count_mismatch"}
+    hidden = ask({"count": {"path": "n", "kind": "before_permissions"}}, *falling)
+    assert keys(hidden) == {"VISIBILITY_RESTRICTED:count_before_permissions"}
+
+
+def test_the_counts_of_earlier_links_are_not_forgotten_either() -> None:
+    given = profile(count={"path": "n", "kind": "lower_bound"})
+    transport = Bytes(*(Response(200, (), json.dumps(p["json"]).encode()) for p in (page(1, next="a", n=9), page(2))))
+    first = run_read(
+        given, "things", url=URL, transport=transport, clock=VirtualClock(), budget=Budget.unlimited(max_pages=1)
+    )
+    last = resume_of(first).read(transport=transport, clock=VirtualClock())
+    assert keys(last) == {"CONSISTENCY_LOST:count_mismatch"}
+
+
+@pytest.mark.parametrize(
+    "walk", [{"by": "single", "cap": 1000}, {"by": "single", "overfetch": 1}, {"by": "single", "exact_flag": "exact"}]
+)
+def test_a_bounded_answer_as_long_as_the_size_that_the_server_used_proves_nothing(walk: dict[str, Any]) -> None:
+    given = profile(walk, size={"send": {"query": "limit"}, "max": 100, "read": "used"})
+    full = ask(given, page(1, 2, used=2, exact=True))
+    assert keys(full) == {"RESULT_LIMIT_REACHED:source_cap"}
+    assert full.reasons[0].limit == 2
+    assert ask(given, page(1, used=2, exact=True)).complete
+
+
+def test_a_window_that_the_next_offset_would_pass_is_named_and_never_passed_by_a_continued_read() -> None:
+    given = profile({**OFFSET, "ends_on": ["empty_page"], "advance": "requested"}, **SIZED,
+                    caps=[{"limit": 5, "on": "window"}])  # fmt: skip
+    assert keys(ask(given, page(1, 2))) == {"RESULT_LIMIT_REACHED:result_window"}
+    cut = ask(given, page(1, 2), budget={"max_items": 1})
+    transport = Bytes()
+    rest = resume_of(cut).read(transport=transport, clock=VirtualClock(), budget=Budget.unlimited())
+    assert rest.ids == (2,)
+    assert keys(rest) == {"RESULT_LIMIT_REACHED:result_window"}
+
+
+def test_an_error_in_the_head_of_an_empty_answer_is_an_error() -> None:
+    rule = {"path": "header:x-error", "when": "nonempty", "code": "SOURCE_UNAVAILABLE"}
+    empty = {"status": 204, "headers": {"X-Error": "upstream"}, "body": ""}
+    result = ask({"errors": [rule], "empty_status": [204]}, empty)
+    assert keys(result) == {"SOURCE_UNAVAILABLE:error_in_body"}
+    assert result.items is None
+
+
+@pytest.mark.parametrize("path", ["edges[*].node", "edges[].node", "data | edges[*].node", "edges[?cursor].node"])
+def test_a_record_that_an_expression_would_pass_over_makes_its_page_malformed(path: str) -> None:
+    given = profile(items=path if "|" not in path else "@ | edges[*].node")
+    whole = {"edges": [{"cursor": "a", "node": {"id": 1}}, {"cursor": "b", "node": {"id": 2}}]}
+    assert ask(given, {"status": 200, "headers": {}, "json": whole}).ids == (1, 2)
+    for hole in ({"cursor": "b", "node": None}, {"cursor": "b"}):
+        holed = {"edges": [whole["edges"][0], hole]}
+        result = ask(given, {"status": 200, "headers": {}, "json": holed})
+        assert keys(result) == {"PROTOCOL_ANOMALY:malformed_page"}
+
+
+def test_an_expression_may_leave_out_what_it_filters_and_groups_without_members() -> None:
+    chosen = ask(profile(items="items[?kind == 'a']"), {
+        "status": 200, "headers": {}, "json": {"items": [{"id": 1, "kind": "a"}, {"id": 2, "kind": "b"}]}})  # fmt: skip
+    assert chosen.ids == (1,)
+    grouped = {"groups": [{"members": [{"id": 1}]}, {}, {"members": [{"id": 2}]}]}
+    assert ask(profile(items="groups[].members[]"), {"status": 200, "headers": {}, "json": grouped}).ids == (1, 2)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"items": [{"id": 1}], "next": "a", "next": null}',
+        b'{"items": [{"id": 1}], "items": []}',
+        b'{"data": {"page": {"more": true, "m\\u006fre": false}}, "items": []}',
+    ],
+)
+def test_a_key_that_says_two_things_is_believed_in_neither(body: bytes) -> None:
+    assert keys(raw(profile(), Response(200, (), body))) == {"PROTOCOL_ANOMALY:malformed_page"}
+    with_errors = profile(errors=[{"path": "error", "when": "nonempty", "code": "SOURCE_UNAVAILABLE"}])
+    assert keys(raw(with_errors, Response(200, (), body))) == {"PROTOCOL_ANOMALY:malformed_page"}
+
+
+def test_a_key_that_says_one_thing_twice_is_believed() -> None:
+    assert raw(profile(), Response(200, (), b'{"items": [{"id": 1}], "v": 1, "v": 1.0}')).complete
+
+
+def test_a_relation_in_quotes_of_another_grammar_is_no_end() -> None:
+    answer = Response(200, (("Link", "</things?page=2>; rel='next'"),), b'{"items": [{"id": 1}]}')
+    given = profile({"by": "link", "where": "header"})
+    assert keys(raw(given, answer)) == {"PROTOCOL_ANOMALY:malformed_link"}
+
+
+def test_the_reason_of_a_failed_page_stays_apart_from_what_an_earlier_page_said() -> None:
+    given = profile(signals=[{"path": "slow", "when": "nonempty", "code": "RATE_LIMITED"}])
+    result = ask(given, page(1, next="a", slow=True), {"status": 429, "headers": {}, "json": {}})
+    assert keys(result) == {"RATE_LIMITED", "RATE_LIMITED:page_failed"}
+
+
+def test_a_value_whose_page_size_is_not_known_is_not_short() -> None:
+    given = profile({**OFFSET, "ends_on": ["short_page"]}, **SIZED)
+    value = {"items": [{"id": 1}, {"id": 2}]}
+    assert codes(judge_value(given, value, resource="things")) == {"CLIENT_LIMIT_REACHED", "MORE_PAGES_AVAILABLE"}
+    assert judge_value(given, value, resource="things", page_size=3).complete
+    assert not judge_value(given, value, resource="things", page_size=2).complete
+    assert judge_value(given, {"items": []}, resource="things").complete
+    probed = profile({"by": "single", "overfetch": 1}, **SIZED)
+    assert codes(judge_value(probed, value, resource="things")) == {"COVERAGE_UNKNOWN"}
+
+
+def test_the_last_page_of_a_list_is_not_the_list() -> None:
+    last = judge_value(profile(), {"items": [{"id": 9}]}, resource="things", from_the_start=False)
+    assert last.status == "unknown"
+    assert last.ids == (9,)
+    dead = judge_value(profile(), {"oops": 1}, resource="things", from_the_start=False)
+    assert keys(dead) == {"PROTOCOL_ANOMALY:malformed_page"}
+
+
+def test_a_value_that_json_cannot_hold_makes_the_read_unavailable() -> None:
+    ring: list[Any] = []
+    ring.append(ring)
+    deep: list[Any] = []
+    for _ in range(100_000):
+        deep = [deep]
+    for value in ("\ud800", ring, deep, {"items": [10**5000]}):
+        assert keys(judge_value(profile(), value, resource="things")) == {"TRANSPORT_TRUNCATED:invalid_json"}
