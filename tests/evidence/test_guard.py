@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from evidence.made_reads import AT, OWN_LIMIT, at, counted, cut, frozen, made, page
-from unabridged.contract import REASON_CODES, InvalidInput, RetryWithDeadline, merge, presented
+from unabridged.contract import REASON_CODES, InvalidInput, NextPage, Reason, RetryWithDeadline, merge, presented
 from unabridged.evidence import Asked, Evidence, RecordedRead, WriteIntent, header_of, judge_write
 
 
@@ -408,3 +408,58 @@ def test_a_bad_intent_is_refused_by_field_and_rule(parts: dict[str, Any], messag
 def test_the_evidence_of_a_session_is_judged_as_its_reads_are() -> None:
     reads: list[RecordedRead] = list(Evidence([PART, WHOLE, page("queues", [1])]))
     assert judge_write(write(), reads, now=AT) == judge_write(write(), Evidence(reads), now=AT)
+
+
+RESTED_ON = {"continuation": NextPage(handle="h_1")}
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        ("SOURCE_UNAVAILABLE", "TIME_BUDGET_EXCEEDED:max_seconds"),
+        ("PROTOCOL_ANOMALY:page_size_changed", "TIME_BUDGET_EXCEEDED:max_seconds"),
+        ("RATE_LIMITED", "RATE_LIMITED:page_failed"),
+    ],
+)
+def test_a_page_that_is_asked_for_again_makes_good_no_signal_of_an_earlier_page(
+    said: tuple[str, ...],
+) -> None:
+    first = made("widgets", [1], *said, **RESTED_ON)
+    assert codes(write(), first, made("widgets", [2], continues=first.read.id)) == ["EVIDENCE_INCOMPLETE"]
+
+
+@pytest.mark.parametrize(
+    "code", ["SOURCE_UNAVAILABLE:status", "RATE_LIMITED", "TIME_BUDGET_EXCEEDED:max_seconds", "PROTOCOL_ANOMALY:x"]
+)
+def test_a_page_that_is_asked_for_again_makes_good_its_own_failure(code: str) -> None:
+    first = made("widgets", [1], code, **RESTED_ON)
+    assert codes(write(), first, made("widgets", [2], continues=first.read.id)) == []
+
+
+@pytest.mark.parametrize("code", ["CLIENT_LIMIT_REACHED", "PRESENTATION_LIMIT", "TIME_BUDGET_EXCEEDED"])
+def test_what_a_source_says_of_itself_is_no_limit_of_ours_whatever_its_code(code: str) -> None:
+    said = Reason(code=code, detail="max_seconds", layer="source")
+    limits = [Reason(code=name, layer="client") for name in OWN_LIMIT]
+    plain = page("widgets", [1])
+    first = plain.model_copy(update={"incomplete_reasons": (said, *limits), "truncated": True})
+    assert codes(write(), plain, made("widgets", [2], continues=plain.read.id)) == []
+    assert codes(write(), first, made("widgets", [2], continues=first.read.id)) == ["EVIDENCE_INCOMPLETE"]
+
+
+def test_the_last_link_of_a_chain_is_not_the_whole_because_it_was_merged() -> None:
+    first = page("widgets", [1], codes=("CONSISTENCY_LOST:total_changed",), consistency="not_established")
+    last = made("widgets", [2], continues=first.read.id)
+    whole = merge([last], resource="widgets")
+    assert codes(write(), whole) == ["EVIDENCE_INCOMPLETE"]
+    assert codes(write(), first, last, whole) == ["EVIDENCE_INCOMPLETE"]
+    good = page("widgets", [1])
+    rest = made("widgets", [2], continues=good.read.id)
+    both = merge([rest, made("widgets", [3])], resource="widgets")
+    assert codes(write(targets=[2, 3]), good, rest, both) == []
+
+
+def test_a_snapshot_without_a_count_lets_no_merge_pass_for_counted() -> None:
+    both = merge([counted("eu", [1]), frozen("us", [2])], resource="widgets")
+    assert both.proof.level == "end_marker"
+    assert codes(write(require="counted"), both) == ["EVIDENCE_WEAK"]
+    assert codes(write(require="counted"), merge([counted("eu", [1]), counted("us", [2])], resource="widgets")) == []

@@ -192,9 +192,14 @@ def _header(parts: Sequence[ReadResult]) -> ReadHeader:
         pages=sum(p.read.pages for p in parts),
         duplicates=sum(p.read.duplicates for p in parts),
         budget=BudgetSpent(spent_seconds=_seconds(p.read.budget.spent_seconds for p in parts)),
-        derived_from=tuple(sorted({i for p in parts for i in p.read.derived_from})),
+        derived_from=tuple(sorted({i for p in parts for i in (*p.read.derived_from, *_chains(p))})),
         parts=leaves,
     )
+
+
+def _chains(part: ReadResult) -> tuple[str, ...]:
+    """A link is a share of its chain: the whole rests on the links before it, which only the session knows."""
+    return () if part.read.continues is None else (part.read.id,)
 
 
 def _seconds(spent: Iterable[float]) -> float:
@@ -218,9 +223,11 @@ def _proof(parts: Sequence[ReadResult]) -> Proof:
     weakest = min((p.proof for p in parts), key=lambda p: PROOF_LEVELS.index(p.level))
     bases = {p.proof.basis for p in parts}
     counts = [p.proof.count for p in parts]
+    # A snapshot is a stronger proof than a count, and yet may be no count at all.
+    level = "end_marker" if weakest.level == "counted" and None in counts else weakest.level
     return Proof(
-        level=weakest.level,
-        end="every_source" if weakest.level != "none" else None,
+        level=level,
+        end="every_source" if level != "none" else None,
         count=sum(c for c in counts if c is not None) if all(c is not None for c in counts) else None,
         basis=bases.pop() if len(bases) == 1 else None,
     )

@@ -16,7 +16,7 @@ from unabridged.contract.ids import id_key_set
 from .header import SOFT_CODES, RecordedRead, WhyPart
 from .scope import FilterKey
 
-_OWN_LIMITS: Final = frozenset({"CLIENT_LIMIT_REACHED", "MORE_PAGES_AVAILABLE", "PRESENTATION_LIMIT"})
+_OWN_LIMITS: Final = frozenset({"CLIENT_LIMIT_REACHED", "TIME_BUDGET_EXCEEDED", "PRESENTATION_LIMIT"})
 _ASKED_AGAIN: Final = frozenset({"next_page", "retry_after", "read_range", "poll_job", "retry_with_deadline"})
 _PAGE_FAILURES: Final = frozenset(
     {"SOURCE_UNAVAILABLE", "RATE_LIMITED", "TRANSPORT_TRUNCATED", "TIME_BUDGET_EXCEEDED", "JOB_NOT_FINISHED",
@@ -200,7 +200,8 @@ def unhealed_by(earlier: RecordedRead, later: RecordedRead) -> tuple[str, ...]:
     Our own limits do not matter once the read goes on. A failure does not either when it was that of the page which
     `later` asks for again: then it is the only failure, and we did not stop on our own before a page on offer.
     """
-    failures = [r for r in earlier.reasons if not _is_own_limit(r)]
+    limits = [r for r in earlier.reasons if _is_own_limit(r)]
+    failures = [r for r in earlier.reasons if r not in limits]
     codes = tuple(dict.fromkeys(r.code for r in failures))
     if not failures:
         return ()
@@ -210,17 +211,19 @@ def unhealed_by(earlier: RecordedRead, later: RecordedRead) -> tuple[str, ...]:
         answered = again <= {name for name, _ in later.sources}
         healed = answered and all(r.code == "SOURCE_UNAVAILABLE" and r.source in again for r in failures)
         return () if healed else codes
-    if route.kind not in _ASKED_AGAIN or any(r.code == "MORE_PAGES_AVAILABLE" for r in earlier.reasons):
+    if route.kind not in _ASKED_AGAIN:
         return codes
     if route.kind == "poll_job":
         return tuple(c for c in codes if c != "JOB_NOT_FINISHED")
-    return () if len(failures) == 1 and failures[0].code in _PAGE_FAILURES else codes
+    # A limit of ours stopped the read itself, so that the failure is no page which is asked for again.
+    return () if not limits and len(failures) == 1 and failures[0].code in _PAGE_FAILURES else codes
 
 
 def _is_own_limit(reason: WhyPart) -> bool:
-    if reason.code == "TIME_BUDGET_EXCEEDED":
-        return reason.layer == "client" or reason.detail == "max_seconds"
-    return reason.code in _OWN_LIMITS
+    """Whether we stopped, and the source did not: a source may be declared to say so by the same code."""
+    if reason.code == "MORE_PAGES_AVAILABLE":
+        return True
+    return reason.code in _OWN_LIMITS and reason.layer in ("client", "presentation")
 
 
 def _describe(strand: Strand, first: RecordedRead, last: RecordedRead) -> None:
@@ -257,7 +260,9 @@ def _looked_up(read: RecordedRead) -> frozenset[Hashable] | None:
 
 def _is_counted(read: RecordedRead) -> bool:
     """Tells whether an exact count equals the ids; the reader checks the count of a link on the whole chain."""
-    agrees = read.total.kind == "exact" and read.proof.count is not None and read.proof.count == read.total.value
+    if read.proof.count is None:
+        return False
+    agrees = read.total.kind == "exact" and read.proof.count == read.total.value
     return read.proof.level == "counted" or (agrees and read.proof.level in ("snapshot", "double_walk"))
 
 
