@@ -184,3 +184,29 @@ def test_a_claim_shows_no_value_and_can_be_told_apart() -> None:
         {"kind": "found", "resource": "widgets", "filters": {"owner": "kanarie"}, "ids": ["kanarie"]}
     )
     assert len({claim, about("absence")}) == 2
+
+
+FOLDED = made("widgets", [{"id": 1, "owner": {"login": "ann"}, "labels": ["bug"], "size": 17, "gone": None}])
+
+
+@pytest.mark.parametrize(
+    "filters",
+    [{"owner": "ann"}, {"labels": "bug"}, {"size": "17"}, {"size": {"any_of": [17, 18]}}, {"labels": ["bug", 1]}],
+)
+def test_nothing_is_absent_because_a_field_is_of_another_kind_than_the_claim(filters: dict[str, Any]) -> None:
+    for kind in ("absence", "count"):
+        claim = Claim(kind, "widgets", filters, value=0 if kind == "count" else None)
+        judged = judge_answer("", [FOLDED], claims=[claim])
+        assert [u.why for u in judged.unsupported] == ["field_not_held"]
+
+
+@pytest.mark.parametrize("filters", [{"size": 18}, {"gone": "ann"}, {"owner": None}, {"size": 18, "owner": "ann"}])
+def test_a_field_of_the_same_kind_or_null_tells(filters: dict[str, Any]) -> None:
+    assert judge_answer("", [FOLDED], claims=[about("absence", filters=filters)]).unsupported == ()
+
+
+def test_a_cut_inside_a_field_is_a_cut_of_it() -> None:
+    rows = [{"id": 1, "labels": ["bug"]}]
+    part = made("widgets", rows, item_cuts=(cut(1, "labels.nodes", "absent"),))
+    judged = judge_answer("", [part], claims=[about("absence", filters={"labels": ["x"]})])
+    assert [u.why for u in judged.unsupported] == ["field_cut"]

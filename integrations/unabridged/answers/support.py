@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Collection, Hashable, Mapping
 from typing import Any, Final, Literal
 
 from unabridged.contract import id_key
@@ -18,6 +18,7 @@ WhyNot = Literal[
     "not_in_evidence", "no_value", "no_identity",
 ]  # fmt: skip
 """Why a claim is unsupported."""
+_NULL: Final = id_key(None)
 _Matched = list[tuple[Hashable | None, Any]]
 _UNDECIDED: Final[frozenset[WhyNot]] = frozenset({"field_not_held", "field_cut", "records_gone", "no_identity"})
 
@@ -96,15 +97,36 @@ def _matched(strand: Strand, extra: FilterKey) -> _Matched | WhyNot:
     wanted = dict(extra)
     if not wanted:
         return pairs
-    if any(cut.field in wanted or cut.field == TEXT for link in strand.links for cut in link.cuts):
+    if any(_is_of(cut.field, wanted) for link in strand.links for cut in link.cuts):
         return "field_cut"
     matched: _Matched = []
     for key, record in pairs:
         if not isinstance(record, Mapping) or not all(name in record for name in wanted):
             return "field_not_held"
-        if all(id_key(record[name]) == value for name, value in wanted.items()):
+        verdicts = [_bears(record[name], value) for name, value in wanted.items()]
+        if all(verdicts):
             matched.append((key, record))
+        elif None in verdicts and False not in verdicts:
+            return "field_not_held"
     return matched
+
+
+def _bears(held: Any, wanted: Hashable) -> bool | None:
+    """Tells whether a field bears the value of a filter; nothing where the two are of kinds that do not compare.
+
+    A list of labels may hold the label, an owner may stand as an object, and a number as text: to say that no record
+    bears the value would be a guess.
+    """
+    key = id_key(held)
+    if key == wanted:
+        return True
+    return False if held is None or wanted == _NULL or _kind(key) == _kind(wanted) != "list or object" else None
+
+
+def _kind(key: Hashable) -> str:
+    if isinstance(key, tuple):
+        return "boolean" if key in (id_key(True), id_key(False)) else "list or object"
+    return "text" if isinstance(key, str) else "number"
 
 
 def _outdated(claim: Claim, whole: Strand, strands: list[Strand]) -> WhyNot | None:
@@ -121,7 +143,10 @@ def _outdated(claim: Claim, whole: Strand, strands: list[Strand]) -> WhyNot | No
 
 
 def _lies_in(record: Any, extra: FilterKey) -> bool:
-    return all(isinstance(record, Mapping) and name in record and id_key(record[name]) == v for name, v in extra)
+    """Tells whether a record lies in a scope, or may."""
+    return all(
+        isinstance(record, Mapping) and name in record and _bears(record[name], v) is not False for name, v in extra
+    )
 
 
 def _is_number(value: Any) -> bool:
@@ -211,8 +236,13 @@ class _Book:
         """The items of a read with a cut in a field that the claim speaks of."""
         if strand.seq not in self._cuts:
             cuts = (cut for link in strand.links for cut in link.cuts)
-            self._cuts[strand.seq] = [c.item for c in cuts if c.field in self._names or c.field == TEXT]
+            self._cuts[strand.seq] = [c.item for c in cuts if _is_of(c.field, self._names)]
         return self._cuts[strand.seq]
+
+
+def _is_of(cut: str, names: Collection[str]) -> bool:
+    """Tells whether a cut field is one of these, stands inside one, or may be any."""
+    return cut == TEXT or any(cut == name or cut.startswith((f"{name}.", f"{name}[")) for name in names)
 
 
 def _may_be(item: Hashable, key: Hashable | None) -> bool:
