@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
-from gate.calling import ROWS, SECRET, call, fresh, read, result, told, write
+from gate.calling import ROWS, SECRET, call, fresh, ran, read, result, told, write
 from pydantic import BaseModel
 from unabridged.contract import ReadResult
 from unabridged.gate import Call, ReadSpec
@@ -196,3 +196,44 @@ def test_the_kind_of_an_error_is_told_and_a_kind_that_is_no_name_is_not(caplog: 
     call(ReadSpec(resource="orders"), odd(SECRET))
     assert SECRET not in caplog.text
     assert "<name>" in caplog.text
+
+
+TOKENS = load_profile({
+    "name": "orders", "version": 1, "items": "items", "id": "id",
+    "walk": {"by": "token", "read": "next", "send": {"query": "cursor"}, "ends_on": ["absent"], "empty_token": "end",
+             "repeated_token": "anomaly"},
+})  # fmt: skip
+PAGES = load_profile({
+    "name": "orders", "version": 1, "items": "items", "id": "id", "size": {"send": {"query": "limit"}, "max": 100},
+    "walk": {"by": "offset", "send": {"query": "page"}, "unit": "page", "origin": 0, "ends_on": ["short_page"]},
+})  # fmt: skip
+
+
+def test_the_last_page_that_a_model_paged_to_neither_is_the_whole_nor_clears_the_first() -> None:
+    s = fresh()
+    read({"items": ROWS, "next": "a"}, judge=TOKENS, session=s)
+    document = told(read({"items": [{"id": 9}]}, {"cursor": "a"}, judge=TOKENS, session=s))
+    assert document["status"] == "unknown"
+    assert not ran(write(s, relies_on=["orders"]))
+
+
+@pytest.mark.parametrize(
+    ("args", "complete"),
+    [({}, False), ({"limit": 4}, True), ({"limit": 3}, False), ({"limit": 4, "page": 0}, True),
+     ({"limit": 4, "page": 1}, False), ({"limit": True}, False), ({"limit": 4, "cursor": None, "offset": 0}, True)],
+)  # fmt: skip
+def test_a_page_is_short_by_what_the_call_asked_for(args: dict[str, Any], complete: bool) -> None:
+    assert told(read({"items": ROWS}, args, judge=PAGES))["complete"] is complete
+
+
+@pytest.mark.parametrize(
+    ("args", "complete"),
+    [({"limit": 3}, False), ({"limit": 9}, True), ({"page": 2}, False), ({"page": 1}, True), ({"offset": 3}, False),
+     ({"cursor": "a"}, False), ({"cursor": ""}, True)],
+)  # fmt: skip
+def test_an_author_who_calls_a_tool_exhaustive_does_not_speak_of_a_part(args: dict[str, Any], complete: bool) -> None:
+    assert told(read(ROWS, args, exhaustive=True))["complete"] is complete
+
+
+def test_an_argument_that_is_a_filter_by_declaration_is_no_place() -> None:
+    assert told(read(ROWS, {"page": "home"}, exhaustive=True, filters={"page": "page"}))["complete"] is True

@@ -13,9 +13,9 @@ from typing import Any, Final, Literal
 from unabridged.contract import InvalidInput
 from unabridged.evidence import WriteIntent
 
-NOT_FILTERS: Final = frozenset(
-    {"limit", "page", "cursor", "offset", "size", "k", "per_page", "page_size", "page_token", "top_k", "deadline_s"}
-)
+SIZES: Final = ("limit", "page_size", "per_page", "size", "top_k", "k")
+PLACES: Final = ("cursor", "page_token", "offset", "page")
+NOT_FILTERS: Final = frozenset({*SIZES, *PLACES, "deadline_s"})
 """Arguments of these names say how much is read, not what (`DESIGN.md`, Effects)."""
 MAX_DEADLINE_S: Final = 300.0
 _LONGEST_NAME: Final = 200
@@ -78,6 +78,30 @@ class ReadSpec:
             for name, value in args.items()
             if value is not None and (name in renames or name == self.key or name not in dropped)
         }
+
+    def size_of(self, args: Mapping[str, Any]) -> int | None:
+        """Returns how many records a call asked for, where it said so."""
+        for name in SIZES:
+            value = args.get(name)
+            if self._is_paging(name) and isinstance(value, int) and not isinstance(value, bool) and value > 0:
+                return value
+        return None
+
+    def is_from_the_start(self, args: Mapping[str, Any]) -> bool:
+        """Tells whether a call asked for the first page. What ends at a later one is not the whole."""
+        walk = getattr(self.judge, "walk", None)
+        first = getattr(walk, "origin", None)
+        for name in PLACES:
+            value = args.get(name)
+            if value is None or value == "" or not self._is_paging(name):
+                continue
+            starts = (0, 1) if first is None and name == "page" else (first or 0,)
+            if str(value) not in map(str, starts) or isinstance(value, bool):
+                return False
+        return True
+
+    def _is_paging(self, name: str) -> bool:
+        return name not in (self.filters or {}) and name != self.key
 
     @property
     def key_filter(self) -> str | None:

@@ -78,7 +78,14 @@ def _judged(value: Any, spec: ReadSpec, call: Call, started_at: datetime) -> Rea
         else:
             from unabridged.reading import judge_value
 
-            judged = judge_value(spec.judge, value, resource=spec.resource, filters=spec.filters_of(call.args))
+            judged = judge_value(
+                spec.judge,
+                value,
+                resource=spec.resource,
+                filters=spec.filters_of(call.args),
+                page_size=spec.size_of(call.args),
+                from_the_start=spec.is_from_the_start(call.args),
+            )
     except Exception as error:  # noqa: BLE001 - the judge is the user's code: whatever it raises, the read proves nothing
         _log.warning("the judge of %s failed with %s", call.tool, kind_of(error))
         return unavailable(spec, call, detail="judge_failed", started_at=started_at)
@@ -109,7 +116,9 @@ def _bare(value: Any, spec: ReadSpec, call: Call, started_at: datetime) -> ReadR
     items = _items(value, spec)
     if items is None:
         return unavailable(spec, call, detail="malformed_page", code="PROTOCOL_ANOMALY", started_at=started_at)
-    exhaustive = spec.exhaustive and (isinstance(value, _LISTS) or _is_record(value))
+    exhaustive = (
+        spec.exhaustive and (isinstance(value, _LISTS) or _is_record(value)) and _was_unbounded(items, spec, call)
+    )
     level, end = ("end_marker", "declared") if exhaustive else ("none", None)
     reasons: list[Reason] = []
     if spec.intent == "sample":
@@ -128,6 +137,12 @@ def _bare(value: Any, spec: ReadSpec, call: Call, started_at: datetime) -> ReadR
     )
     ids = [i[spec.id] for i in items if (type(i) is dict or isinstance(i, Mapping)) and spec.id in i]
     return with_ids(result, ids if len(ids) == len(items) else [])
+
+
+def _was_unbounded(items: list[Any], spec: ReadSpec, call: Call) -> bool:
+    """Tells whether the call asked for everything: no later page, and no more records than came back."""
+    size = spec.size_of(call.args)
+    return spec.is_from_the_start(call.args) and (size is None or len(items) < size)
 
 
 def _items(value: Any, spec: ReadSpec) -> list[Any] | None:
