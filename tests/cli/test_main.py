@@ -52,7 +52,7 @@ def test_without_click_the_install_command_is_told_and_the_exit_code_is_2() -> N
     assert result.stderr == "unabridged: click is not installed; run: pip install 'unabridged[cli]'\n"
 
 
-@pytest.mark.parametrize("args", ["--version", "--help", "replay --help", "demo --help"])
+@pytest.mark.parametrize("args", ["--version", "--help", "replay --help", "demo --help", "read --help", "profiles"])
 def test_starting_the_command_line_imports_no_framework_and_no_http_client(args: str) -> None:
     script = (
         "import sys\n"

@@ -15,7 +15,8 @@ from unabridged.reading.walkers import Counted, Step
 if TYPE_CHECKING:
     from unabridged.reading.loop import Loop
 
-_WALKS: Final = frozenset({"token", "link", "key", "offset"})
+PAGED: Final = frozenset({"token", "link", "key", "offset"})
+"""The walks whose place is one value between two pages."""
 _NUMBERS: Final = ("raw", "across", "window", "last_raw")
 
 
@@ -25,7 +26,7 @@ class CannotKeep(Exception):
 
 def is_resumable(profile: Profile) -> bool:
     """Tells whether the service allows a cursor to outlive its session, and the walk has one."""
-    return profile.cursor is not None and profile.cursor.resumable and profile.walk.by in _WALKS
+    return profile.cursor is not None and profile.cursor.resumable and profile.walk.by in PAGED
 
 
 def place_of(loop: Loop, rest: Iterable[Any] = ()) -> dict[str, Any] | None:
@@ -74,11 +75,14 @@ def _to_json(part: Step | Kept) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for one in fields(part):
         value = getattr(part, one.name)
-        if value is MISSING:
-            continue
-        found[one.name] = (
-            {"counted": [value.value, value.kind]} if isinstance(value, Counted) else {"is": _plain(value)}
-        )
+        match value:
+            case Counted(value=number, kind=kind):
+                found[one.name] = {"counted": [number, kind]}
+            case tuple():
+                found[one.name] = {"each": [_plain(part) for part in value]}
+            case _:
+                if value is not MISSING:
+                    found[one.name] = {"is": _plain(value)}
     return found
 
 
@@ -95,9 +99,11 @@ def _plain(value: Any) -> Any:
 def _from_json(found: Mapping[str, Any]) -> dict[str, Any]:
     read: dict[str, Any] = {}
     for name, value in found.items():
-        if "counted" in value:
-            number, kind = value["counted"]
-            read[name] = Counted(value=number, kind=kind)
-        else:
-            read[name] = value["is"]
+        match value:
+            case {"counted": [number, kind]}:
+                read[name] = Counted(value=number, kind=kind)
+            case {"each": [*parts]}:
+                read[name] = tuple(parts)
+            case _:
+                read[name] = value["is"]
     return read

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
+from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final, Literal
 
 from unabridged.contract.results import ReadResult, resume_of
-from unabridged.profiles.walks import SimpleWalk
 from unabridged.reading import Resume, SystemClock, Transport
 from unabridged.reading.api import _start, _transport
+from unabridged.reading.ask import Emit, Send, Sleep
 from unabridged.reading.cancelled import cancelled_read
 from unabridged.reading.loop import Loop
 from unabridged.reading.run import finish_pages
@@ -18,7 +19,7 @@ from unabridged.reading.run import finish_pages
 from .credentials import Secrets
 from .ids import Ids, Reconciled, reconcile
 from .lines import PartFile, last_of_each
-from .place import is_resumable, place_of
+from .place import PAGED, is_resumable, place_of
 from .progress import Progress
 from .signals import Interrupted, Interruptible
 from .start import Files, SaveJob, Start, begin
@@ -58,8 +59,9 @@ def save(job: SaveJob, *, progress: Progress, transport: Transport | None = None
     with Interruptible() as stop:
         with stop.held():
             start = begin(job, now=resume.ask.clock.now(), say=progress.say)
+        with start:
             run = _Run(job, start, replace(resume, chain=start.chain), progress)
-        return run.to_its_end(transport or _transport(None, job.budget), stop)
+            return run.to_its_end(transport or _transport(None, job.budget), stop)
 
 
 class _Run:
@@ -76,18 +78,17 @@ class _Run:
         self._records = start.records
         self._saved_at: datetime = resume.ask.clock.now()
         self._durable_at = 0.0
-        self._loop: Loop | None = None
-        if isinstance(resume.ask.profile.walk, SimpleWalk):
-            self._loop = Loop(resume.ask, resume.chain)
+        self._loop = Loop(resume.ask, resume.chain) if job.profile.walk.by in PAGED else None
         self._write("running")
 
     def to_its_end(self, transport: Transport, stop: Interruptible) -> Saved:
         """Reads until the read ends, a signal comes or a page cannot be saved."""
         state: Literal["finished", "interrupted", "failed"] = "finished"
         try:
-            for link in self._links(transport):
-                with stop.held():
-                    self._take(link)
+            with closing(self._links(transport)) as links:
+                for link in links:
+                    with stop.held():
+                        self._take(link)
         except Interrupted as signal:
             state = "interrupted"
             self._progress.say(f"stopped by {signal.name}")
@@ -105,9 +106,10 @@ class _Run:
             self._progress.say(f"the files could not be closed: {error.strerror or type(error).__name__}")
         return Saved(header=header, state=state)
 
-    def _links(self, transport: Transport) -> Iterator[ReadResult]:
-        reading = None if self._loop is None else self._loop.run(stream=True)
-        return finish_pages(self._resume, transport=transport, records=False, reading=reading)
+    def _links(self, transport: Transport) -> Generator[ReadResult, None, None]:
+        if self._loop is None:
+            return (link for link in finish_pages(self._resume, transport=transport, records=False))
+        return _pages_of(self._loop, transport)
 
     def _take(self, link: ReadResult) -> None:
         """Saves a page, then what is known of it: a run that is killed in between has more than it says, never less."""
@@ -228,3 +230,22 @@ class _Run:
         if durable:
             self._durable_at = now
         write_status(files.status, status, durable=durable)
+
+
+def _pages_of(loop: Loop, transport: Transport) -> Generator[ReadResult, None, None]:
+    """Drives a loop page by page. Between two pages the loop rests, and shows where it stands."""
+    reading = loop.run(stream=True)
+    reply: Any = None
+    while True:
+        try:
+            command = reading.send(reply)
+        except StopIteration as end:
+            yield end.value
+            return
+        reply = None
+        if isinstance(command, Send):
+            reply = transport.send(command.request, timeout_s=command.timeout_s)
+        elif isinstance(command, Sleep):
+            loop.ask.clock.sleep(command.seconds)
+        elif isinstance(command, Emit):
+            yield command.result

@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Self
 
 from unabridged.contract.errors import InvalidInput
 from unabridged.profiles import Profile
@@ -76,6 +76,13 @@ class Start:
     """The ids of earlier runs, by key, where a fresh scan is compared with them."""
     before: Status | None = None
     """How the earlier run stood, where a fresh scan takes its place."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if isinstance(self.sink, PartFile):
+            self.sink.close()
 
 
 def begin(job: SaveJob, *, now: datetime, say: Callable[[str], None]) -> Start:

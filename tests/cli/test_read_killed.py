@@ -1,0 +1,171 @@
+"""`unabridged read` as a process that is stopped: whatever ends it, records are whole and the files say so."""
+
+from __future__ import annotations
+
+import json
+import random
+import resource
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("click")
+
+from cli.saved import RESUMABLE, Place, ids, paged, records
+from reading.served import Call, serving
+
+TEXT = "a long text, " * 40
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+def endless(call: Call) -> None:
+    """A source without an end, slow enough to be stopped in the middle."""
+    number = int(call.query.get("cursor", "0"))
+    time.sleep(0.01)
+    items = [{"id": number * 100 + n, "text": TEXT, "mark": "\u2028\u0085"} for n in range(100)]
+    call.page({"items": items, "next": str(number + 1)})
+
+
+def grown(place: Place, *, pages: int) -> None:
+    """Waits until a run has saved some pages."""
+    until = time.monotonic() + 20
+    while time.monotonic() < until:
+        if place.part.exists() and place.part.stat().st_size > pages * 100 * len(TEXT):
+            return
+        time.sleep(0.01)
+    raise AssertionError("the run saved nothing")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_leaves_whole_records_a_header_and_a_status_that_says_so(place: Place, number: int) -> None:
+    with serving(endless) as server:
+        process = place.start(server.url, "--max-seconds", "60")
+        grown(place, pages=3)
+        process.send_signal(number)
+        out, err = process.communicate(timeout=20)
+    assert process.returncode == 3
+    header = json.loads(out)
+    status = place.status()
+    found = ids(place.part)
+    assert len(found) == header["returned"] == status["records"] > 0
+    assert len(found) % 100 == 0
+    assert header["incomplete_reasons"][0]["code"] == "CLIENT_LIMIT_REACHED"
+    assert header["incomplete_reasons"][0]["detail"] == "cancelled"
+    assert (status["state"], status["complete"], status["file"]) == ("interrupted", False, "things.jsonl.part")
+    assert signal.Signals(number).name in err.decode()
+    assert not place.target.exists()
+
+
+def test_a_signal_before_the_first_page_leaves_nothing_and_is_unavailable(place: Place) -> None:
+    def respond(call: Call) -> None:
+        time.sleep(5)
+        call.hang_up()
+
+    with serving(respond) as server:
+        process = place.start(server.url)
+        until = time.monotonic() + 20
+        while not server.calls and time.monotonic() < until:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGTERM)
+        out, _ = process.communicate(timeout=20)
+    assert process.returncode == 4
+    assert json.loads(out)["status"] == "unavailable"
+    assert place.files() == {"things.jsonl.status.json"}
+
+
+@pytest.mark.parametrize("attempt", range(3))
+def test_a_killed_run_leaves_whole_records_and_a_status_that_says_running(place: Place, attempt: int) -> None:
+    with serving(endless) as server:
+        process = place.start(server.url, "--max-seconds", "60", **RESUMABLE)
+        grown(place, pages=2 + attempt)
+        time.sleep(random.random() / 20)
+        process.kill()
+        process.communicate(timeout=20)
+    status = place.status()
+    assert (status["state"], status["complete"], status["header"]) == ("running", False, None)
+    counted = place.part.read_bytes()[: status["bytes"]]
+    assert counted.endswith(b"\n")
+    assert [json.loads(line)["id"] for line in counted.split(b"\n")[:-1]] == list(range(status["records"]))
+    assert not place.target.exists()
+
+
+@pytest.mark.parametrize("changes", [{}, RESUMABLE])
+def test_a_killed_run_is_gone_on_from_without_its_torn_tail(place: Place, changes: dict[str, Any]) -> None:
+    pages = [[n * 2, n * 2 + 1] for n in range(40)]
+    slow = [0.02]
+
+    def respond(call: Call) -> None:
+        time.sleep(slow[0])
+        paged(*pages)(call)
+
+    with serving(respond) as server:
+        process = place.start(server.url, "--no-limit", **changes)
+        until = time.monotonic() + 20
+        while not (place.part.exists() and place.part.stat().st_size > 40) and time.monotonic() < until:
+            time.sleep(0.01)
+        process.kill()
+        process.communicate(timeout=20)
+        with place.part.open("ab") as file:
+            file.write(b'{"id":99999}\n{"id":')
+        saved, slow[0] = place.status()["records"], 0.0
+        calls = len(server.calls)
+        result = place.run(server.url, "--resume", "--no-limit", **changes)
+        asked = len(server.calls) - calls
+    assert result.exit_code == 0, result.stderr
+    assert ids(place.target) == list(range(80))
+    assert asked == (40 - saved // 2 if changes else 40)
+    assert json.loads(result.stdout)["finding_count"] == 80
+
+
+def test_two_runs_do_not_write_one_file(place: Place) -> None:
+    with serving(endless) as server:
+        process = place.start(server.url, "--max-seconds", "60")
+        grown(place, pages=1)
+        result = place.run(server.url, "--resume")
+        assert result.exit_code == 2
+        assert "is being written by another run" in result.stderr
+        result = place.run(server.url, "--overwrite")
+        assert "is being written by another run" in result.stderr
+        process.terminate()
+        process.communicate(timeout=20)
+    assert len(records(place.part)) == place.status()["records"]
+
+
+def test_a_disk_that_is_full_leaves_whole_pages(place: Place) -> None:
+    def small() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+
+    with serving(endless) as server:
+        process = place.start(server.url, "--max-seconds", "60", setup=small)
+        out, err = process.communicate(timeout=30)
+    assert process.returncode == 3
+    assert json.loads(out)["returned"] == 100
+    assert len(records(place.part)) == 100
+    assert place.status()["state"] == "failed"
+    assert "could not be saved" in err.decode()
+    assert "Traceback" not in err.decode()
+
+
+def test_a_reader_that_goes_away_ends_the_run(place: Place) -> None:
+    import subprocess
+    import sys
+
+    command = [sys.executable, "-m", "unabridged.cli.main", "read"]
+    with serving(endless) as server:
+        args = [server.url, "--profile", str(place.profile()), "--output", "-"]
+        pipe = subprocess.PIPE
+        with subprocess.Popen([*command, *args], stdout=pipe, stderr=pipe) as process:
+            assert process.stdout is not None
+            assert process.stderr is not None
+            assert json.loads(process.stdout.readline())["id"] == 0
+            process.stdout.close()
+            err = process.stderr.read().decode()
+        assert process.returncode == 3
+    assert json.loads(err.splitlines()[-1])["status"] == "partial"
