@@ -14,7 +14,7 @@ from .server import served
 
 _PAGES: Final = {100: 100, 1_000: 30}
 _BUDGET: Final = {100: 1.10, 1_000: 1.25}
-_ROUNDS: Final = 41
+_ROUNDS: Final = 61
 
 
 def profile(per_page: int) -> Profile:
