@@ -11,18 +11,17 @@ import pytest
 pytest.importorskip("click")
 
 from click.testing import CliRunner, Result
-from replay.case_documents import PROFILE, case, page, read
+from replay.case_documents import case, page, read
 from unabridged.cli.app import cli
 
 GOOD = case(read(page(1), expect={"status": "complete"}), case="good")
 BAD = case(read(page(1), expect={"status": "partial"}), case="bad")
-LATER = case(read(page(1), profile={**PROFILE, "scope": []}), case="later")
 INVALID = {"case": "invalid", "canary": "kanarie 7f3a"}
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    for name, document in (("good", GOOD), ("bad", BAD), ("later", LATER), ("invalid", INVALID)):
+    for name, document in (("good", GOOD), ("bad", BAD), ("invalid", INVALID)):
         (tmp_path / f"{name}.json").write_text(json.dumps(document))
     return tmp_path
 
@@ -66,15 +65,6 @@ def test_an_invalid_file_exits_with_2_and_does_not_stop_the_others(folder: Path)
     assert "invalid.json: canary: is not a known key" in result.stderr
     assert "none.json: file: must be a file that can be read" in result.stderr
     assert "kanarie" not in result.output
-
-
-def test_a_refused_case_is_named_and_counted_and_is_no_failure(folder: Path) -> None:
-    result = replay(folder / "later.json", folder / "good.json")
-    documents, last = lines(result)
-    assert (documents[0]["ok"], documents[0]["refused"]) == (None, "scope")
-    assert last == "1 passed, 0 failed"
-    assert "1 refused as not yet supported: scope (1)" in result.stderr
-    assert result.exit_code == 0
 
 
 def test_a_folder_means_the_files_in_it_and_below(folder: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from unabridged.contract import InvalidInput, NotYetSupported, ProfileError
+from unabridged.contract import InvalidInput, ProfileError
 from unabridged.profiles import Profile, load_profile, parse_strict, shipped_profiles
 
 CANARY = "canary~ 7f3a"
@@ -167,27 +167,6 @@ def test_a_profile_is_refused_with_the_key_and_the_rule_and_never_the_value(
     error = refusal(_without_placeholders(made))
     assert text in str(error), why
     assert CANARY not in f"{error!s} {error!r} {error.__cause__!r} {error.__dict__!r}"
-
-
-LATER: list[tuple[str, dict[str, Any]]] = [
-    ("walk range", document({"by": "range", "unit": "bytes", "size": 4})),
-    ("walk job", document({"by": "job", "state": "s"})),
-    ("walk stream", document({"by": "stream"})),
-    ("walk partition", document({"by": "partition"})),
-    ("first", document({**TOKEN, "first": "*"})),
-    ("carry", document({**TOKEN, "carry": []})),
-    ("progress", document({**TOKEN, "repeated_token": "progress"})),
-    ("restart_once", document(expired=[{"status": 410, "then": "restart_once"}])),
-    ("scope", document(scope=[{"window": "90 days"}])),
-    ("walk stream", document({"by": "fanout", "over": ["a"], "inner": document({"by": "stream"})})),
-]
-
-
-@pytest.mark.parametrize(("feature", "made"), LATER, ids=[feature for feature, _ in LATER])
-def test_what_a_later_version_knows_is_refused_by_name(feature: str, made: dict[str, Any]) -> None:
-    with pytest.raises(NotYetSupported) as caught:
-        load_profile(made)
-    assert caught.value.feature == feature
 
 
 def test_ends_of_a_token_walk_may_say_what_the_token_keys_say() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from unabridged.contract import CaseError, NotYetSupported, ReadResult, id_set
+from unabridged.contract import CaseError, ReadResult, id_set
 from unabridged.evidence.view import view_of
 from unabridged.reading.ask import Chain
 from unabridged.reading.resume import Resume
@@ -23,8 +23,6 @@ def cases() -> list[Any]:
     for file in FILES:
         try:
             found.append(pytest.param(load_case(file), id=file.stem))
-        except NotYetSupported:
-            continue
         except CaseError as error:  # pragma: no cover - told by the name of the file
             raise AssertionError(file.name) from error
     return found
@@ -67,6 +65,8 @@ def test_a_thread_and_an_event_loop_read_the_same(case: Case) -> None:
 @pytest.mark.parametrize("case", cases())
 def test_pages_read_one_by_one_come_to_what_the_whole_read_comes_to(case: Case) -> None:
     for n in firsts(case):
+        if any(rule.then == "restart_once" for rule in case.profiles[n].expired):
+            continue  # a page that was handed out cannot be taken back, so a stream never begins again
         resume, script = start(case, n)
         whole = finish_read(resume, transport=script, records=False)
         resume, script = start(case, n)

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from replay.case_documents import PROFILE, case, page, read
-from unabridged.contract import CaseError, NotYetSupported
-from unabridged.testing import load_case, run_case
+from unabridged.contract import CaseError
+from unabridged.testing import load_case
 
 CANARY = "kanarie 7f3a private"
 
@@ -145,12 +145,10 @@ def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
     assert refusal(tmp_path) == ("file", "must be a file that can be read")
 
 
-def test_a_form_that_is_broken_is_told_before_a_feature_that_is_not_supported() -> None:
-    later = {**PROFILE, "walk": {"by": "stream", "terminator": "done"}}
-    document = case(read(page(1), profile=later))
-    with pytest.raises(NotYetSupported, match="walk stream"):
-        load_case(document)
-    assert run_case(document).refused == "walk stream"
+def test_a_form_that_is_broken_is_told_before_a_profile_that_is() -> None:
+    broken = {**PROFILE, "walk": {"by": "stream", "terminator": "("}}
+    document = case(read(page(1), profile=broken))
+    assert refusal(document) == ("reads[0].profile.walk.terminator", "must be a JMESPath expression")
     assert refusal({**document, "noise": 1}) == ("noise", "is not a known key")
 
 

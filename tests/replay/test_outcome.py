@@ -236,15 +236,6 @@ def test_the_address_of_a_read_decides_where_links_lead() -> None:
     assert places(case(read(first, second, profile=profile))) == []
 
 
-def test_a_refused_case_counts_neither_way_and_names_the_feature() -> None:
-    later = {**PROFILE, "scope": [{"window": "90 days"}]}
-    outcome = run_case(case(read(page(1), profile=later)))
-    assert (outcome.ok, outcome.refused) == (None, "scope")
-    assert outcome.to_json() == {
-        "case": "a case", "ok": None, "reads": [], "writes": [], "answer": None, "differences": [], "refused": "scope",
-    }  # fmt: skip
-
-
 def test_the_line_of_a_case_holds_wire_forms_in_their_order() -> None:
     document = partial(status="partial")
     document["writes"] = [{"tool": "purge"}]

@@ -15,7 +15,6 @@ FILES = sorted(Path(__file__).with_name("shipped").glob("*.json"))
 @pytest.mark.parametrize("file", FILES, ids=lambda f: f.stem)
 def test_a_case_of_a_shipped_profile_comes_out_as_it_expects(file: Path) -> None:
     outcome = run_case(file)
-    assert outcome.refused is None
     assert [d.to_json() for d in outcome.differences] == []
     assert outcome.ok
 

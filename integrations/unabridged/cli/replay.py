@@ -20,29 +20,25 @@ def replay(ctx: click.Context, files: tuple[str, ...]) -> None:
     """Replay cases: files, folders of them, or patterns.
 
     Prints one JSON line a case and ends with the line `N passed, M failed`. Nothing touches the network and no real
-    time passes. A case that uses a feature of a later version is refused by name; it counts neither way.
+    time passes.
 
     Exits with 0 when no case failed, with 1 when one did, and with 2 when a file is not a valid case.
     """
     counts: Counter[str] = Counter()
-    refused: Counter[str] = Counter()
     for path in list(_paths(files)):  # wrong use is told before anything runs
-        line = _run(path, refused)
+        line = _run(path)
         if line is None:
             counts["invalid"] += 1
             continue
         click.echo(json.dumps(line))
-        counts[{True: "passed", False: "failed", None: "refused"}[line["ok"]]] += 1  # type: ignore[index]
-    if refused:
-        names = ", ".join(f"{name} ({number})" for name, number in sorted(refused.items()))
-        click.echo(f"{refused.total()} refused as not yet supported: {names}", err=True)
+        counts["passed" if line["ok"] else "failed"] += 1
     if counts["invalid"]:
         click.echo(f"{counts['invalid']} files are no valid case", err=True)
     click.echo(f"{counts['passed']} passed, {counts['failed']} failed")
     ctx.exit(2 if counts["invalid"] else 1 if counts["failed"] else 0)
 
 
-def _run(path: Path, refused: Counter[str]) -> dict[str, object] | None:
+def _run(path: Path) -> dict[str, object] | None:
     """Runs one file; nothing when it is no valid case, which is said on stderr."""
     from unabridged.testing import CaseOutcome, run_file
 
@@ -54,9 +50,6 @@ def _run(path: Path, refused: Counter[str]) -> dict[str, object] | None:
     except Exception as error:  # noqa: BLE001 - the outermost boundary: a defect of ours does not stop the other cases
         click.echo(f"{path}: the replay itself failed with {type(error).__name__}", err=True)
         outcome = CaseOutcome(case=path.stem, ok=False)
-    if outcome.refused is not None:
-        refused[outcome.refused] += 1
-        click.echo(f"{path}: {outcome.refused} is not yet supported", err=True)
     return outcome.to_json()
 
 

@@ -1,41 +1,17 @@
-"""Errors of the format, without the values that were refused, and the features of a later version, by name."""
+"""Errors of the format, without the values that were refused."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 from pydantic import ValidationError
 
-from unabridged.contract.errors import NotYetSupported, ProfileError, printable_name
+from unabridged.contract.errors import ProfileError, printable_name
 
-LATER_WALKS: Final = ("range", "job", "stream", "partition")
-_WALKS: Final = ("token", "link", "key", "offset", "single", "fanout")
-
-
-def refuse_next_issue(data: Mapping[str, Any]) -> None:
-    """Refuses what the format knows and this version does not, by name.
-
-    Raises:
-        NotYetSupported: naming the walk or the key.
-    """
-    walk = data.get("walk")
-    if isinstance(walk, Mapping):
-        by = walk.get("by")
-        if isinstance(by, str) and by in LATER_WALKS:
-            raise NotYetSupported(feature=f"walk {by}")
-        for key in ("first", "carry"):
-            if key in walk:
-                raise NotYetSupported(feature=key)
-        if walk.get("repeated_token") == "progress":
-            raise NotYetSupported(feature="progress")
-    expired = data.get("expired")
-    if isinstance(expired, Sequence) and not isinstance(expired, str):
-        for rule in expired:
-            if isinstance(rule, Mapping) and rule.get("then") == "restart_once":
-                raise NotYetSupported(feature="restart_once")
-    if "scope" in data:
-        raise NotYetSupported(feature="scope")
+_WALKS: Final = (
+    "token", "link", "key", "offset", "single", "range", "job", "stream", "fanout", "partition",
+)  # fmt: skip
 
 
 def profile_error(error: ValidationError) -> ProfileError:
@@ -52,7 +28,7 @@ def profile_error(error: ValidationError) -> ProfileError:
     elif kind == "union_tag_not_found":
         where, rule = f"{where}.by", "is required"
     elif kind == "union_tag_invalid":
-        where, rule = f"{where}.by", f"must be one of {', '.join((*_WALKS, *LATER_WALKS))}"
+        where, rule = f"{where}.by", f"must be one of {', '.join(_WALKS)}"
     else:
         rule = message.replace("Input should", "must", 1)
     head, colon, tail = rule.partition(": ")
@@ -73,7 +49,7 @@ def field_name(loc: Sequence[int | str]) -> str:
     """Returns the dotted name of a place; tags of unions are left out, and odd names are not repeated."""
     parts: list[str] = []
     for n, part in enumerate(loc):
-        if n and loc[n - 1] == "walk" and part in _WALKS:
+        if n and loc[n - 1] in ("walk", "inner") and part in _WALKS:
             continue
         parts.append(str(part) if isinstance(part, int) else printable_name(part))
     return ".".join(parts)

@@ -14,7 +14,8 @@ from pydantic import Field, StrictBool, StrictInt, StrictStr, ValidationError, m
 from unabridged.contract.codes import CutWhy, ReasonCode, TotalKind, Visibility, WarningCode
 
 from .conditions import PagePath, Piece, RecordPath, Scalar, Send, When, broken
-from .errors import profile_error, refuse_next_issue
+from .errors import profile_error
+from .walks import JobWalk
 
 _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}\Z")
 CountKind = Literal["exact", "lower_bound", "estimate", "capped", "page", "before_permissions"]
@@ -122,7 +123,7 @@ class Expired(Piece):
     status: Status | None = None
     path: PagePath | None = None
     when: When | None = None
-    then: Literal["stop"] = "stop"
+    then: Literal["stop", "restart_once"] = "stop"
 
     @model_validator(mode="after")
     def _has_a_mark(self) -> Self:
@@ -189,6 +190,28 @@ class CursorFacts(Piece):
     resumable: StrictBool = False
 
 
+class ScopeLimit(Piece):
+    """A limit of the source that no response mentions: a reason, or a warning about a default."""
+
+    window: Annotated[StrictStr, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9 _.:\-]{0,79}$")] | None = None
+    excludes: Annotated[StrictStr, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9 _.:\-]{0,79}$")] | None = None
+    code: Literal["SCOPE_NARROWED"] | None = None
+    warning: Literal["DEFAULT_SCOPE_APPLIED"] | None = None
+
+    @model_validator(mode="after")
+    def _one_limit(self) -> Self:
+        if (self.window is None) == (self.excludes is None):
+            raise broken("scope", "must have exactly one of window, excludes")
+        if self.code is not None and self.warning is not None:
+            raise broken("scope", "must have at most one of code, warning")
+        return self
+
+    @property
+    def narrows(self) -> bool:
+        """Whether the limit makes a read incomplete."""
+        return self.warning is None
+
+
 class Evidence(Piece):
     """What the profile rests on, with the address and the date it was read."""
 
@@ -222,12 +245,12 @@ class Profile(Piece):
     drop_ids: tuple[Scalar, ...] = ()
     required: tuple[RecordPath, ...] = ()
     reference: RecordPath | None = None
+    scope: tuple[ScopeLimit, ...] = ()
     cursor: CursorFacts | None = None
     evidence: Literal["server", "recording", "document"] | Evidence = "document"
     on_failure: Literal["partial", "unavailable"] = "partial"
 
     def __init__(self, **data: Any) -> None:
-        refuse_next_issue(data)
         try:
             super().__init__(**data)
         except ValidationError as error:
@@ -243,12 +266,22 @@ class Profile(Piece):
         return self
 
     @property
+    def paging(self) -> Walk:
+        """The walk that pages: a job's is that of its results."""
+        return self.walk.inner if isinstance(self.walk, JobWalk) else self.walk
+
+    @property
     def basis(self) -> str:
         """What the profile rests on, as `proof.basis` shows it."""
         return self.evidence if isinstance(self.evidence, str) else self.evidence.kind
 
 
-from .walks import Walk  # noqa: E402  (the formats name each other)
+class CountProfile(Profile):
+    """A profile that answers how many records there are, and needs no records."""
+
+
+from .combinators import Walk  # noqa: E402  (the formats name each other)
 
 Profile.model_rebuild()
+CountProfile.model_rebuild()
 __all__ = ["CountKind", "Profile", "TotalKind"]

@@ -25,7 +25,6 @@ def load_profile(source: str | os.PathLike[str] | Mapping[str, Any] | Profile) -
 
     Raises:
         ProfileError: naming the key and the rule that it breaks, never a value.
-        NotYetSupported: the profile uses a feature of a later version.
     """
     if isinstance(source, Profile):
         return source

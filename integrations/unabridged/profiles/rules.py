@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .walks import FanoutWalk, KeyWalk, LinkWalk, OffsetWalk, SingleWalk, TokenWalk
+from .combinators import FanoutWalk, PartitionWalk
+from .walks import KeyWalk, LinkWalk, OffsetWalk, RangeWalk, SingleWalk, TokenWalk
 
 if TYPE_CHECKING:
+    from .conditions import Send
     from .format import Profile
-
-_OWN_TO_PAGES = (
-    "items", "id", "empty_status", "filters", "size", "count", "signals", "caps", "snapshot", "errors", "expired",
-    "rate_limit", "item_cuts", "order", "drop_ids", "required", "reference", "cursor",
-)  # fmt: skip
 
 
 def contradiction(profile: Profile) -> str | None:
     """Returns the rule that a profile breaks as a whole, led by the key that breaks it, or nothing."""
-    for rule in (_pages, _places, _sizes, _ends, _identity):
+    for rule in (_pages, _text, _places, _sizes, _ends, _identity):
         found = rule(profile)
         if found is not None:
             return found
@@ -25,8 +22,12 @@ def contradiction(profile: Profile) -> str | None:
 
 
 def _pages(profile: Profile) -> str | None:
-    if isinstance(profile.walk, FanoutWalk):
+    from .format import CountProfile
+
+    if isinstance(profile.walk, FanoutWalk | PartitionWalk) or _is_text(profile):
         return None
+    if isinstance(profile, CountProfile):
+        return "count: is required" if profile.count is None else None
     if profile.items is None:
         return "items: is required"
     if "id" not in profile.model_fields_set:
@@ -34,28 +35,54 @@ def _pages(profile: Profile) -> str | None:
     return None
 
 
+def _is_text(profile: Profile) -> bool:
+    return isinstance(profile.walk, RangeWalk) and profile.walk.is_text
+
+
+def _text(profile: Profile) -> str | None:
+    """A range of bytes or lines is a text: it has no records."""
+    if not _is_text(profile):
+        return None
+    for key in ("items", "id", "size", "count", "caps", "item_cuts", "drop_ids", "required", "reference"):
+        if getattr(profile, key) not in (None, ()):
+            return f"{key}: belongs to records; a range of bytes or lines is a text"
+    return None
+
+
 def _places(profile: Profile) -> str | None:
     """Two values in one place of a request would overwrite each other."""
-    places: list[tuple[str, str]] = []
-    walk = profile.walk
-    if isinstance(walk, TokenWalk | KeyWalk | OffsetWalk):
-        places.append(walk.send.place)
-    if profile.size is not None and profile.size.send is not None:
-        places.append(profile.size.send.place)
-    places += [send.place for send in profile.filters.values()]
+    paging = profile.paging
+    places = [send.place for send in sends_of(profile)]
     if len(set(places)) != len(places):
         return "filters: two values are sent in one place"
     bodies = [name for kind, name in places if kind == "body"]
     if any(a != b and b.startswith(f"{a}.") for a in bodies for b in bodies):
         return "filters: a value in the body stands inside another"
-    if bodies and isinstance(walk, LinkWalk):
+    if bodies and isinstance(paging, LinkWalk):
         return "filters: a followed link carries no body"
     return None
 
 
+def sends_of(profile: Profile) -> list[Send]:
+    """Returns every place of a request that the profile itself fills, filters among them."""
+    sends: list[Send] = []
+    match profile.paging:
+        case TokenWalk() | KeyWalk() as paging:
+            sends += [paging.send, *(one.send for one in paging.carry)]
+        case OffsetWalk() as paging:
+            sends.append(paging.send)
+        case RangeWalk(send=send) if send is not None:
+            sends += [send.start, send.end]
+        case _:
+            pass
+    if profile.size is not None and profile.size.send is not None:
+        sends.append(profile.size.send)
+    return sends + list(profile.filters.values())
+
+
 def _sizes(profile: Profile) -> str | None:
     size = profile.size
-    walk = profile.walk
+    walk = profile.paging
     if size is not None and size.send is None and size.max is None and size.read is None:
         return "size: must have one of send, max, read"
     if isinstance(walk, SingleWalk) and walk.overfetch is not None:
@@ -71,16 +98,26 @@ def _sizes(profile: Profile) -> str | None:
 
 
 def _ends(profile: Profile) -> str | None:
-    walk = profile.walk
+    walk = profile.paging
     if isinstance(walk, OffsetWalk) and "total" in walk.ends_on and walk.total is None and profile.count is None:
         return "walk.ends_on: total needs walk.total or count"
     if any(cap.on == "window" for cap in profile.caps) and not isinstance(walk, OffsetWalk):
         return "caps: window belongs to an offset walk"
+    if isinstance(profile.walk, PartitionWalk) and set(_part_places(profile.walk)) & _inner_places(profile.walk):
+        return "walk.parts: a value of the inner profile or of the count is sent in the same place"
     return None
 
 
+def _part_places(walk: PartitionWalk) -> list[tuple[str, str]]:
+    return [walk.parts.send.from_.place, walk.parts.send.to.place]
+
+
+def _inner_places(walk: PartitionWalk) -> set[tuple[str, str]]:
+    return {send.place for inner in (walk.inner, walk.count) for send in sends_of(inner)}
+
+
 def _identity(profile: Profile) -> str | None:
-    if profile.id is None and not isinstance(profile.walk, FanoutWalk):
+    if profile.id is None and not isinstance(profile.walk, FanoutWalk | PartitionWalk):
         if profile.drop_ids:
             return "drop_ids: needs an id"
         if profile.duplicates == "expected":

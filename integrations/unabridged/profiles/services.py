@@ -88,7 +88,6 @@ class Shipped:
 
         Raises:
             ProfileError: the profile breaks a rule.
-            NotYetSupported: it uses a feature of a later version.
         """
         return Profile(**self.document)
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, StrictBool, StrictInt, StrictStr, WrapValidator, model_validator
+from pydantic import Field, StrictBool, StrictInt, StrictStr, model_validator
 
-from unabridged.contract.errors import ProfileError
+from unabridged.contract.ids import id_key
 
-from .conditions import PagePath, Piece, RecordPath, Send, broken
+from .conditions import PagePath, Piece, RecordPath, Scalar, Send, broken
 
 TokenEnd = Literal["absent", "null", "zero", "empty_page", "flag", "empty", "same_token"]
 KeyEnd = Literal["empty_page", "flag", "short_page"]
@@ -25,6 +25,13 @@ def _flag_needs_a_path(ends: tuple[str, ...], flag: str | None, name: str) -> No
         raise broken("ends_on", f"flag needs {name}")
 
 
+class Carry(Piece):
+    """A value of the last response that goes back with the next request, such as a point-in-time id."""
+
+    read: PagePath
+    send: Send
+
+
 class TokenWalk(Piece):
     """An opaque token of one page is sent with the next request.
 
@@ -39,10 +46,13 @@ class TokenWalk(Piece):
     """What proves the end; an end that is not named is not assumed."""
     empty_token: Literal["end", "cursor", "illegal"]
     """What an empty text means. No default: services disagree."""
-    repeated_token: Literal["end", "anomaly"]
+    repeated_token: Literal["end", "anomaly", "progress"]
     """What the token just sent means when it comes back. No default."""
     more_flag: PagePath | None = None
     """A boolean, or the texts "true" and "false"."""
+    first: Any = None
+    """A token for the first request; any JSON value but null."""
+    carry: tuple[Carry, ...] = ()
 
     @model_validator(mode="before")
     @classmethod
@@ -59,6 +69,8 @@ class TokenWalk(Piece):
     def _ends_are_possible(self) -> Self:
         _no_repeats(self.ends_on)
         _flag_needs_a_path(self.ends_on, self.more_flag, "more_flag")
+        if "first" in self.model_fields_set and self.first is None:
+            raise broken("first", "first must be a token, and null is none")
         return self
 
 
@@ -95,6 +107,7 @@ class KeyWalk(Piece):
     """Whether the key is unique; else records with equal keys may fall between two pages."""
     ends_on: tuple[KeyEnd, ...]
     more_flag: PagePath | None = None
+    carry: tuple[Carry, ...] = ()
 
     @model_validator(mode="after")
     def _ends_are_possible(self) -> Self:
@@ -143,32 +156,74 @@ class SingleWalk(Piece):
     """Not true means that the method cannot be exhaustive, even below the cap."""
 
 
-def _inner(value: Any, handler: Any) -> Any:
-    try:
-        return handler(value)
-    except ProfileError as error:
-        raise ProfileError(field=f"walk.inner.{error.field}", rule=error.rule) from None
+class RangeSend(Piece):
+    """Where the bounds of a range go: from 0, the end inclusive."""
+
+    start: Send
+    end: Send
 
 
-class FanoutWalk(Piece):
-    """One walk a source, outcomes kept apart. A `{source}` in the read's URL is replaced by each name."""
+class RangeWalk(Piece):
+    """Ranges of one object: records, or the bytes or lines of a text, which becomes one excerpt.
 
-    by: Literal["fanout"]
-    over: tuple[Annotated[StrictStr, Field(pattern=r"^[A-Za-z0-9_.:\-]{1,64}$")], ...] = Field(min_length=1)
-    inner: Annotated[Profile, WrapValidator(_inner)]
+    `206` with `Content-Range: bytes 0-4095/10000`
+    """
+
+    by: Literal["range"]
+    unit: Literal["bytes", "lines", "items"]
+    size: StrictInt = Field(ge=1)
+    """Units a request."""
+    send: RangeSend | None = None
+    """The `Range` header when not given."""
+    total: PagePath | None = None
+    """How many units there are; read from `Content-Range` when not given."""
+    validator: PagePath | None = None
+    """A strong ETag: what changes with the object, so that no two versions are put together."""
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the ranges are pieces of a text rather than records."""
+        return self.unit != "items"
+
+
+class StreamWalk(Piece):
+    r"""One body of newline-delimited JSON.
+
+    `{"id": 1}\n{"id": 2}\n{"type": "done"}`
+    """
+
+    by: Literal["stream"]
+    terminator: RecordPath | None = None
+    """Is true in the final record, which is no item. Without it nothing states the end."""
+
+
+InnerWalk = TokenWalk | LinkWalk | KeyWalk | OffsetWalk | SingleWalk
+
+
+class JobWalk(Piece):
+    """A job is asked for its state until it has one that says what became of it; then its results are walked.
+
+    `{"job": {"state": "RUNNING"}, "rows": []}`
+    """
+
+    by: Literal["job"]
+    state: PagePath
+    running: tuple[Scalar, ...] = Field(min_length=1)
+    ok: tuple[Scalar, ...] = Field(min_length=1)
+    partial: tuple[Scalar, ...] = ()
+    failed: tuple[Scalar, ...] = ()
+    inner: Annotated[InnerWalk, Field(discriminator="by")] = SingleWalk(by="single")
+    """How the results are walked. The finished job proves the end of an inner `single` without a cap."""
+    poll_s: Annotated[float, Field(strict=True, gt=0, le=86_400, allow_inf_nan=False)] = 1.0
+    """Seconds between two questions."""
 
     @model_validator(mode="after")
-    def _sources_differ(self) -> Self:
-        if len(set(self.over)) != len(self.over):
-            raise broken("over", "must not name a source twice")
-        if isinstance(self.inner.walk, FanoutWalk):
-            raise broken("inner", "must not be a fanout itself")
+    def _states_differ(self) -> Self:
+        states = [id_key(one) for one in (*self.running, *self.ok, *self.partial, *self.failed)]
+        if len(set(states)) != len(states):
+            raise broken("job", "running, ok, partial, failed must not name a state twice")
         return self
 
 
-SimpleWalk = TokenWalk | LinkWalk | KeyWalk | OffsetWalk | SingleWalk
-Walk = SimpleWalk | FanoutWalk
-
-from .format import Profile  # noqa: E402  (the formats name each other)
-
-FanoutWalk.model_rebuild()
+SimpleWalk = TokenWalk | LinkWalk | KeyWalk | OffsetWalk | SingleWalk | RangeWalk | StreamWalk
+"""The walks that page. A `job` pages by its inner walk."""

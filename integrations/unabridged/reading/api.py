@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from unabridged.contract.errors import InvalidInput
 from unabridged.contract.results import ReadResult
 from unabridged.profiles import Profile, load_profile
-from unabridged.profiles.walks import FanoutWalk
+from unabridged.profiles.combinators import FanoutWalk
 
 from .ask import Chain
 from .links import check_url

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Generator, Hashable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from unabridged.contract.ids import new_query_id
 from unabridged.contract.results import ReadResult
+from unabridged.profiles.conditions import Send as SendTo
 from unabridged.profiles.format import Profile
 
 from .observe import Kept
@@ -54,7 +55,20 @@ class Ask:
     idle: int = 0
     """How many attempts in a row have brought nothing; after a few, no route offers one more."""
     source: str | None = None
+    in_flight: int = 1
+    """Requests at a time; in replay one."""
+    twice: bool = False
+    """Whether the source is walked a second time, to see whether it stood still."""
+    bounds: tuple[tuple[SendTo, Any], ...] = field(default=(), repr=False)
+    """Values of every request that belong to a part, not to the scope."""
+    label: str | None = None
+    """The name of the whole, where this is a part of it."""
     query_id: str = field(default_factory=new_query_id)
+
+    @property
+    def name(self) -> str:
+        """The name under which reasons and sources speak of what is read."""
+        return self.label or self.source or self.profile.name
 
 
 @dataclass(frozen=True)
@@ -76,6 +90,8 @@ class Chain:
     kept: Kept = field(default_factory=Kept)
     read_id: str | None = None
     """The id of the link before."""
+    parts: tuple[Any, ...] = ()
+    """The parts of a partition that are still to be read."""
 
     def __repr__(self) -> str:
         return f"<Chain after {self.read_id}>"
@@ -87,6 +103,8 @@ class Send:
 
     request: Request
     timeout_s: float | None
+    ahead: tuple[Request, ...] = ()
+    """Requests that will follow this one; a driver that has several in flight may send them along."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +121,14 @@ class Emit:
     result: ReadResult
 
 
-Command = Send | Sleep | Emit
+@dataclass(frozen=True, slots=True)
+class Gather:
+    """Asks the driver to run several readings, at once or one after another, and to return their values in order."""
+
+    readings: tuple[Generator[Any, Any, Any], ...]
+
+
+Command = Send | Sleep | Emit | Gather
 
 
 def key_set(keys: Iterable[Hashable]) -> frozenset[Hashable]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, Final
@@ -13,8 +14,20 @@ from unabridged.contract.ids import safe_value
 from unabridged.profiles.conditions import When
 from unabridged.profiles.format import Expired, Profile
 from unabridged.profiles.paths import MISSING, Path, PathFailed, compile_path
+from unabridged.profiles.walks import JobWalk, RangeWalk, StreamWalk
 
-from .page import Failure, Page, SaidTwice, Undecodable, decode_json, header_map
+from .forms import (
+    FAILED_JOB,
+    UNKNOWN_STATE,
+    Asked,
+    Running,
+    is_empty_object,
+    job_state,
+    ranged,
+    stream_page,
+    text_page,
+)
+from .page import Failure, Page, SaidTwice, Span, Undecodable, decode_json, header_map
 from .transport import Fault, Response
 
 _SECONDS: Final = re.compile(r"[0-9]{1,10}(?:\.[0-9]{1,9})?\Z")
@@ -26,7 +39,9 @@ UNDECODABLE: Final = Failure(code="TRANSPORT_TRUNCATED", detail="invalid_json", 
 TRUNCATED: Final = Failure(code="TRANSPORT_TRUNCATED", detail="short_body", layer="transport")
 
 
-def classify(reply: Response | Fault, profile: Profile, *, continuation_sent: bool, now: datetime) -> Page | Failure:
+def classify(
+    reply: Response | Fault, profile: Profile, *, continuation_sent: bool, now: datetime, asked: Asked | None = None
+) -> Page | Failure | Running:
     """Returns the page that a reply holds, or why it holds none.
 
     Args:
@@ -34,6 +49,7 @@ def classify(reply: Response | Fault, profile: Profile, *, continuation_sent: bo
         profile: what the service's responses mean.
         continuation_sent: whether the request carried a continuation; only then can one have expired.
         now: the time of the reply, for waits that name a moment.
+        asked: the range that the request asked for.
     """
     if isinstance(reply, Response) and reply.status == 200 and _is_plain(profile):
         return TRUNCATED if _is_short(reply) else _plain_page(reply, profile)
@@ -47,13 +63,15 @@ def classify(reply: Response | Fault, profile: Profile, *, continuation_sent: bo
     seen = _Seen(reply)
     return (
         _continuation_failure(seen, profile, continuation_sent=continuation_sent, now=now)
-        or _transport_failure(seen, profile, cut=cut, now=now)
-        or _page(seen, profile)
+        or _transport_failure(seen, profile, cut=cut, now=now, asked=asked)
+        or _formed(seen, profile, continuation_sent=continuation_sent, asked=asked)
     )
 
 
 def _is_plain(profile: Profile) -> bool:
     """Whether a 200 can be nothing but a page or a cut one, so that no other question need be asked of it."""
+    if isinstance(profile.walk, JobWalk | RangeWalk | StreamWalk) or profile.items is None:
+        return False
     return not (profile.expired or profile.errors or 200 in profile.rate_limit.status or 200 in profile.empty_status)
 
 
@@ -84,12 +102,12 @@ def _listed(path: Path, body: Any, response: Response) -> Page | Failure:
 class _Seen:
     """A response whose body is decoded at most once, and only when something looks into it."""
 
-    def __init__(self, response: Response) -> None:
+    def __init__(self, response: Response, *, decoded: Any = None) -> None:
         self.response = response
         self.status = response.status
         self.says_twice = False
         """Whether the body, once it was looked at, held two values under one key."""
-        self._body: Any = None
+        self._body: Any = None if decoded is None else (decoded,)
         self._headers: dict[str, str] | None = None
 
     @property
@@ -148,8 +166,10 @@ def _fault(fault: Fault) -> Failure | None:
 
 
 def _continuation_failure(seen: _Seen, profile: Profile, *, continuation_sent: bool, now: datetime) -> Failure | None:
-    if continuation_sent and any(_is_expired(seen, rule) for rule in profile.expired):
-        return Failure(code="CONTINUATION_EXPIRED", resend=False, again=False, passing=False)
+    dead = [rule for rule in profile.expired if _is_expired(seen, rule)] if continuation_sent else []
+    if dead:
+        restarts = all(rule.then == "restart_once" for rule in dead)
+        return Failure("CONTINUATION_EXPIRED", resend=False, again=False, passing=False, restarts=restarts)
     limit = profile.rate_limit
     if seen.status in limit.status and (
         seen.status == 429 or limit.when is None or seen.meets(limit.when.path, limit.when.when)
@@ -164,17 +184,20 @@ def _is_expired(seen: _Seen, rule: Expired) -> bool:
     return rule.path is None or rule.when is None or seen.meets(rule.path, rule.when)
 
 
-def _transport_failure(seen: _Seen, profile: Profile, *, cut: bool, now: datetime) -> Failure | None:
+def _transport_failure(
+    seen: _Seen, profile: Profile, *, cut: bool, now: datetime, asked: Asked | None
+) -> Failure | None:
     status = seen.status
     if status in (401, 403):
         detail = "unauthorized" if status == 401 else "forbidden"
         native = {"status": status}
         return Failure("VISIBILITY_RESTRICTED", detail, native=native, resend=False, again=False, passing=False)
-    if status == 206:
+    by_header = asked is not None and asked.by_header
+    if status == 206 and not by_header:
         return Failure(code="TRANSPORT_TRUNCATED", detail="unrequested_range", layer="transport")
     if cut or _is_short(seen.response):
         return TRUNCATED
-    if not 200 <= status < 300:
+    if not 200 <= status < 300 and not _is_empty(seen, profile, asked):
         wait = _announced_wait(seen, profile.rate_limit.wait_from, now) if status == 503 else None
         passing = status >= 500 or status in _PASSING_STATUS
         return Failure("SOURCE_UNAVAILABLE", "status", native={"status": status}, passing=passing, wait_s=wait)
@@ -192,19 +215,91 @@ def _is_short(response: Response) -> bool:
     return length.isascii() and length.isdigit() and len(response.body) < int(length[:18])
 
 
-def _page(seen: _Seen, profile: Profile) -> Page | Failure:
-    is_empty = seen.status in profile.empty_status
-    if not is_empty and seen.body is _NO_BODY:
+def _is_empty(seen: _Seen, profile: Profile, asked: Asked | None) -> bool:
+    """Tells whether a range could not be had because its object is empty."""
+    walk = profile.walk
+    return asked is not None and isinstance(walk, RangeWalk) and is_empty_object(walk, asked, seen.status, seen.headers)
+
+
+def _formed(seen: _Seen, profile: Profile, *, continuation_sent: bool, asked: Asked | None) -> Page | Failure | Running:
+    """Returns the page in the form that the walk gives it."""
+    walk = profile.walk
+    match walk:
+        case JobWalk():
+            return _job_page(seen, profile, walk, is_later=continuation_sent)
+        case RangeWalk() if asked is not None:
+            if _is_empty(seen, profile, asked):
+                text = b"" if walk.is_text else None
+                return Page(None, seen.response.headers, [], text=text, span=Span(0, 0, 0))
+            page = _page(seen, profile)
+            if isinstance(page, Failure):
+                return page
+            return ranged(walk, asked, page, status=seen.status, headers=seen.headers)
+        case _:
+            return _page(seen, profile)
+
+
+def _job_page(seen: _Seen, profile: Profile, walk: JobWalk, *, is_later: bool) -> Page | Failure | Running:
+    error = _error_in(seen, profile)
+    if error is not None:
+        return error
+    if seen.body is _NO_BODY and seen.status not in profile.empty_status:
         return MALFORMED if seen.says_twice else UNDECODABLE
+    match job_state(walk, seen.value(walk.state), is_later=is_later):
+        case "running":
+            return Running()
+        case "failed":
+            return FAILED_JOB
+        case "unknown":
+            return UNKNOWN_STATE
+        case "ok":
+            return _page(seen, profile)
+        case "partial":
+            page = _page(seen, profile)
+            return page if isinstance(page, Failure) else replace(page, is_partial_job=True)
+
+
+def _error_in(seen: _Seen, profile: Profile) -> Failure | None:
+    """Returns the error that a successful response holds."""
     for rule in profile.errors:
         if seen.meets(rule.path, rule.when):
             final = rule.code in ("CONTINUATION_EXPIRED", "VISIBILITY_RESTRICTED")
             native = {compile_path(rule.path).label: safe_value(_scalar(seen.value(rule.path)))}
             detail = rule.detail or ("error_in_body" if rule.code == "SOURCE_UNAVAILABLE" else None)
             return Failure(rule.code, detail, native=native, resend=not final, again=not final, passing=not final)
+    return None
+
+
+def _page(seen: _Seen, profile: Profile) -> Page | Failure:
+    is_empty = seen.status in profile.empty_status
+    walk = profile.walk
+    if isinstance(walk, StreamWalk) and not is_empty:
+        return _stream(seen, profile, walk)
+    if isinstance(walk, RangeWalk) and walk.is_text:
+        return _error_in(seen, profile) or text_page(seen.response)
+    if not is_empty and seen.body is _NO_BODY:
+        return MALFORMED if seen.says_twice else UNDECODABLE
+    error = _error_in(seen, profile)
+    if error is not None:
+        return error
     if is_empty:
         return Page(None, seen.response.headers, [], is_empty_status=True)
+    if profile.items is None:
+        return Page(seen.body, seen.response.headers, [])
     return _listed(compile_path(profile.items or "@"), seen.body, seen.response)
+
+
+def _stream(seen: _Seen, profile: Profile, walk: StreamWalk) -> Page | Failure:
+    try:
+        page = stream_page(walk, profile.items or "@", seen.response)
+    except Undecodable:
+        return UNDECODABLE
+    except SaidTwice:
+        return MALFORMED
+    if page is None:
+        return MALFORMED
+    lines = _Seen(seen.response, decoded=page.body)
+    return _error_in(lines, profile) or page
 
 
 def _scalar(value: Any) -> Any:

@@ -18,6 +18,7 @@ from .ask import Chain, key_set
 from .judge import Facts, Judgement, judge
 from .resume import Resume
 from .routes import DEFAULT_DEADLINE_S, Chances, Way, way_on
+from .walkers import Ended, Step
 
 if TYPE_CHECKING:
     from .loop import Loop
@@ -31,8 +32,8 @@ def envelope(loop: Loop, *, more_to_come: bool = False) -> ReadResult:
         more_to_come: whether this is a page of a stream that goes on by itself.
     """
     keeps = not (loop.failure is not None and loop.ask.profile.on_failure == "unavailable" and loop.seen.pages > 0)
-    items = loop.collector.items if loop.has_content and keeps else None
-    facts = _facts(loop, items)
+    items, cuts = _items(loop) if loop.has_content and keeps else (None, ())
+    facts = _facts(loop, items, cuts)
     verdict, way = _streamed(facts) if more_to_come else _final(loop, facts)
     result = build_result(
         items=items,
@@ -48,7 +49,7 @@ def envelope(loop: Loop, *, more_to_come: bool = False) -> ReadResult:
         warnings=verdict.notices,
     )
     if items is not None:
-        with_ids(result, loop.rules.ids(items))
+        with_ids(result, loop.rules.ids(items) if loop.text is None else [loop.plan.url])
     return result if way.goes_on is None else with_resume(result, _resume(loop, way, items))
 
 
@@ -70,11 +71,21 @@ def _streamed(facts: Facts) -> tuple[Judgement, Way]:
     return replace(verdict, reasons=(*known, more)), Way(NextPage(), None)
 
 
-def _facts(loop: Loop, items: list[Any] | None) -> Facts:
+def _items(loop: Loop) -> tuple[list[Any], tuple[ItemCut, ...]]:
+    """Returns the records, or the excerpt that the pieces of a text make, and what is known to be cut in it."""
+    if loop.text is None:
+        return loop.collector.items, ()
+    version = loop.seen.snapshot if loop.seen.is_snapshot else None
+    text = version if isinstance(version, str) else None
+    item, exact = loop.text.excerpt(reference=loop.plan.url, version=text, is_end=isinstance(loop.stop, Ended))
+    return [item], () if exact else (ItemCut(item="#1", field="text", why="abridged"),)
+
+
+def _facts(loop: Loop, items: list[Any] | None, cuts: tuple[ItemCut, ...]) -> Facts:
     collector = loop.collector
     return Facts(
         profile=loop.ask.profile,
-        source=loop.ask.source or loop.ask.profile.name,
+        source=loop.ask.name,
         seen=loop.seen,
         stop=loop.stop,
         failure=loop.failure,
@@ -89,10 +100,21 @@ def _facts(loop: Loop, items: list[Any] | None) -> Facts:
         across=collector.across,
         inside=collector.inside,
         has_content=items is not None,
-        cuts=tuple(_cuts(loop, items)) if items else (),
+        cuts=(*cuts, *(_cuts(loop, items) if items else ())),
         retried=loop.retried,
+        job=loop.job_state,
+        poll_s=loop.poll_s,
+        reference=loop.plan.url,
+        range_start=_next_start(loop, items),
         notices=tuple(_request_notices(loop, items)),
     )
+
+
+def _next_start(loop: Loop, items: list[Any] | None) -> int:
+    """A character that is cut in two is read again, with the piece that holds its end."""
+    if loop.text is not None and items:
+        return int(items[0]["end"])
+    return loop.step.offset
 
 
 def _cuts(loop: Loop, items: list[Any]) -> Iterable[ItemCut]:
@@ -156,6 +178,8 @@ def _scope(loop: Loop, verdict: Judgement, items: list[Any] | None) -> Scope:
         filters=loop.plan.sent_filters,
         intent=query.intent,
         visibility=loop.ask.profile.visibility,
+        window="; ".join(limit.window for limit in loop.ask.profile.scope if limit.window is not None) or None,
+        excludes=tuple(limit.excludes for limit in loop.ask.profile.scope if limit.excludes is not None),
         snapshot=_snapshot(verdict.snapshot),
         selection=selection,
     )
@@ -174,7 +198,7 @@ def _header(loop: Loop) -> ReadHeader:
     return ReadHeader(
         id=loop.read_id,
         query_id=ask.query_id,
-        adapter=f"{ask.source or ask.profile.name}/{ask.profile.version}",
+        adapter=f"{ask.name}/{ask.profile.version}",
         started_at=loop.started_at,
         finished_at=ask.clock.now(),
         requests=loop.spend.requests - loop.requests_before,
@@ -189,7 +213,7 @@ def _header(loop: Loop) -> ReadHeader:
 
 def _sources(loop: Loop, verdict: Judgement, items: list[Any] | None) -> tuple[SourceOutcome, ...]:
     """The source itself, then those that its pages name as missing."""
-    name = loop.ask.source or loop.ask.profile.name
+    name = loop.ask.name
     codes = tuple(dict.fromkeys(r.code for r in verdict.reasons))
     own = SourceOutcome(name=name, status=status_for(items, codes), returned=len(items or ()), reasons=codes)
     named = [SourceOutcome(name=n, status="unavailable", reasons=(code,)) for n, code in loop.seen.named.items()]
@@ -211,7 +235,7 @@ def _resume(loop: Loop, way: Way, items: list[Any] | None) -> Resume:
         return Resume(ask=ask, chain=Chain(), kind="fresh")
     collector = loop.collector
     chain = Chain(
-        step=loop.step,
+        step=loop.step if loop.text is None else Step(offset=_next_start(loop, items)),
         stop=loop.stop,
         rest=tuple(collector.rest) if items is not None else (),
         sent=key_set(loop.sent),

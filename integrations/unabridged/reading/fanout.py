@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from unabridged.contract.continuation import NONE, Continuation
@@ -11,38 +12,58 @@ from unabridged.contract.ids import new_read_id
 from unabridged.contract.merge import merge
 from unabridged.contract.parts import SourceOutcome
 from unabridged.contract.results import ReadResult, resume_of, with_ids, with_resume
-from unabridged.profiles.walks import FanoutWalk
+from unabridged.profiles.combinators import FanoutWalk
 
-from .ask import Ask, Chain, Command, Emit
-from .loop import Loop, Reading
+from .ask import Ask, Chain, Command, Emit, Gather
+from .loop import Reading, reading_of_one
 from .resume import Resume
 from .routes import MAX_IDLE, with_handle
 from .spend import Spend
-from .transport import Fault, Response
 
 _MERGED_ROUTES = frozenset(
-    {"retry_sources", "retry_after", "read_more", "next_page", "retry_with_deadline", "repeat_read", "restart_scan"}
-)
+    {"retry_sources", "retry_after", "read_more", "next_page", "read_range", "poll_job", "retry_with_deadline",
+     "repeat_read", "restart_scan"}
+)  # fmt: skip
 
 
-def read_fanout(resume: Resume, *, stream: bool = False) -> Reading:
+def read_fanout(resume: Resume, spend: Spend | None = None, *, stream: bool = False) -> Reading:
     """Reads every source in the order of `over`, or those of an earlier fan-out that have a way on.
 
-    In a stream, each page but a source's last is handed out as it comes; the last pages come together, in the result
-    that says what the whole is.
+    A driver may have several sources in flight; what they come to is the same as one after another. In a stream, each
+    page but a source's last is handed out as it comes; the last pages come together, in the result that says what the
+    whole is.
     """
     ask = resume.ask
     walk = ask.profile.walk
     if not isinstance(walk, FanoutWalk):
         raise TypeError("only a fan-out is read here")
-    spend = Spend(budget=ask.budget, clock=ask.clock, started=ask.clock.monotonic())
+    spend = spend or Spend(budget=ask.budget, clock=ask.clock, started=ask.clock.monotonic())
     started_at = ask.clock.now()
+    requests_before = spend.requests
     earlier = dict(resume.parts)
     last_id = resume.chain.read_id
     parts: list[tuple[str, ReadResult]] = []
-    for name in walk.over:
-        result, last_id = yield from _read_source(ask, name, earlier.get(name), spend, last_id, stream=stream)
-        parts.append((name, result))
+    if stream:
+        for name in walk.over:
+            result, last_id = yield from _read_source(ask, name, earlier.get(name), spend, last_id, stream=True)
+            parts.append((name, result))
+    else:
+        readings = [_read_source(ask, name, earlier.get(name), spend, last_id) for name in walk.over]
+        found = yield Gather(tuple(readings))
+        parts = [(name, result) for name, (result, _) in zip(walk.over, found, strict=True)]
+    return joined(ask, parts, spend=spend, started_at=started_at, continues=last_id, requests_before=requests_before)
+
+
+def joined(
+    ask: Ask,
+    parts: Sequence[tuple[str, ReadResult]],
+    *,
+    spend: Spend,
+    started_at: datetime,
+    continues: str | None,
+    requests_before: int = 0,
+) -> ReadResult:
+    """Returns the result over all sources, in the order of `parts`."""
     merged = merge([result for _, result in parts], resource=ask.query.resource)
     header = merged.read.model_copy(
         update={
@@ -51,36 +72,35 @@ def read_fanout(resume: Resume, *, stream: bool = False) -> Reading:
             "adapter": f"{ask.profile.name}/{ask.profile.version}",
             "started_at": started_at,
             "finished_at": ask.clock.now(),
-            "requests": spend.requests,
+            "requests": spend.requests - requests_before,
             "budget": spend.spent(),
-            "continues": last_id,
+            "continues": continues,
         }
     )
     return _whole(ask, merged, header, parts)
 
 
 def _read_source(
-    ask: Ask, name: str, earlier: ReadResult | None, spend: Spend, last_id: str | None, *, stream: bool
-) -> Generator[Command, Response | Fault | None, tuple[ReadResult, str | None]]:
+    ask: Ask, name: str, earlier: ReadResult | None, spend: Spend, last_id: str | None, *, stream: bool = False
+) -> Generator[Command, Any, tuple[ReadResult, str | None]]:
     """Reads one source; one that is finished, or has no way on, stands with its outcome and without its items."""
     walk = ask.profile.walk
     inner = walk.inner if isinstance(walk, FanoutWalk) else ask.profile
-    begun = replace(ask, profile=inner, source=name)
+    begun = replace(ask, profile=inner, source=name, in_flight=1)
     chain = Chain()
     if earlier is not None:
         resume = resume_of(earlier)
         if not isinstance(resume, Resume) or not _may_go_on(earlier, resume):
             return _stub(earlier), last_id
-        begun = replace(resume.ask, budget=ask.budget, clock=ask.clock)
+        begun = replace(resume.ask, budget=ask.budget, clock=ask.clock, in_flight=1)
         chain = resume.chain
-    reading = Loop(begun, replace(chain, read_id=None), spend).run(stream=stream)
-    reply: Response | Fault | None = None
+    reading = reading_of_one(begun, replace(chain, read_id=None), spend, stream=stream)
+    reply: Any = None
     while True:
         try:
             command = reading.send(reply)
         except StopIteration as end:
             result: ReadResult = end.value
-            spend.items += result.returned
             return result, last_id
         reply = None
         if isinstance(command, Emit):

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from unabridged.contract.codes import Consistency, ReasonCode
 from unabridged.contract.parts import ItemCut, Notice, Proof, Reason, Total
-from unabridged.profiles.format import Profile
+from unabridged.profiles.format import Profile, ScopeLimit
 from unabridged.profiles.walks import KeyWalk, OffsetWalk, SingleWalk
 
 from .observe import Observations
@@ -26,6 +26,7 @@ EXPLAIN_NOTHING: Final = frozenset(
 _STOPPED_BY: Final = frozenset(
     {"RESULT_LIMIT_REACHED", "CLIENT_LIMIT_REACHED", "TIME_BUDGET_EXCEEDED", "SAMPLE_REQUESTED", "APPROXIMATE_METHOD"}
 )
+_LAYERS: Final = {"CLIENT_LIMIT_REACHED": "client", "TRANSPORT_TRUNCATED": "transport"}
 _CAP_DETAILS: Final = {"items": "source_cap", "window": "result_window", "page": "page_cap"}
 
 
@@ -61,6 +62,13 @@ class Facts:
     """Whether this envelope holds validated content, an empty page included."""
     cuts: tuple[ItemCut, ...]
     retried: int
+    job: Literal["running", "partial"] | None
+    """What is known of a job that is not through."""
+    poll_s: float
+    reference: str
+    """The address of what is read."""
+    range_start: int
+    """Where the next range would start."""
     notices: tuple[Notice, ...]
     """Warnings about the request itself."""
 
@@ -107,6 +115,8 @@ def _unavailable(facts: Facts) -> list[Reason]:
     reasons = [_reason(facts, code, detail, layer="client", limit=limit) for code, detail, limit in facts.limits]
     if facts.failure is not None:
         reasons.append(_failed(facts, facts.failure))
+    if facts.job == "running":
+        reasons.append(_reason(facts, "JOB_NOT_FINISHED", None))
     if facts.on_offer and facts.limits:
         reasons.append(_reason(facts, "MORE_PAGES_AVAILABLE", None, layer="client"))
     return reasons or [_reason(facts, "SOURCE_UNAVAILABLE", None)]
@@ -115,6 +125,9 @@ def _unavailable(facts: Facts) -> list[Reason]:
 def _reasons(facts: Facts) -> list[Reason]:
     reasons = list(facts.seen.reasons.values())
     reasons += _cut_reasons(facts)
+    if facts.job is not None:
+        reasons.append(_reason(facts, "JOB_NOT_FINISHED", None))
+    reasons += [_reason(facts, "SCOPE_NARROWED", None) for limit in facts.profile.scope if limit.narrows][:1]
     if facts.seen.size_changed:
         reasons.append(_reason(facts, "PROTOCOL_ANOMALY", "page_size_changed"))
     reasons += _stop_reasons(facts)
@@ -149,9 +162,7 @@ def _stop_reasons(facts: Facts) -> list[Reason]:
             return [_reason(facts, "PROTOCOL_ANOMALY", detail)]
         case Bounded(findings=findings):
             return [
-                _reason(
-                    facts, code, detail, limit=limit, layer="client" if code == "CLIENT_LIMIT_REACHED" else "source"
-                )
+                _reason(facts, code, detail, limit=limit, layer=_LAYERS.get(code, "source"))
                 for code, detail, limit in findings
             ]
         case Ended() | Silent() | None:
@@ -211,7 +222,7 @@ def _is_silent(facts: Facts, reasons: Sequence[Reason]) -> bool:
 
 def _order_is_open(facts: Facts) -> bool:
     """More than one page in an order that is not total: a record may have slipped between two of them."""
-    walk = facts.profile.walk
+    walk = facts.profile.paging
     match walk:
         case OffsetWalk():
             unique = facts.profile.order is not None and facts.profile.order.unique
@@ -224,6 +235,11 @@ def _order_is_open(facts: Facts) -> bool:
 
 def _notices(facts: Facts) -> list[Notice]:
     notices = [*facts.notices, *facts.seen.notices.values()]
+    notices += [
+        Notice(code="DEFAULT_SCOPE_APPLIED", observed=_limit_names(limit))
+        for limit in facts.profile.scope
+        if not limit.narrows
+    ]
     count = facts.seen.count
     if facts.has_content:
         if count is not None and count.kind not in ("exact", "page"):
@@ -237,6 +253,12 @@ def _notices(facts: Facts) -> list[Notice]:
     if facts.retried:
         notices.append(Notice(code="RETRIED", observed={"times": facts.retried}))
     return notices
+
+
+def _limit_names(limit: ScopeLimit) -> dict[str, str]:
+    """A limit as a token: blanks are no part of one."""
+    stated = {"window": limit.window, "excludes": limit.excludes}
+    return {name: text.replace(" ", "_")[:64] for name, text in stated.items() if text is not None}
 
 
 def _total(facts: Facts) -> Total:
@@ -286,4 +308,4 @@ def _apart(failed: Reason, others: Sequence[Reason]) -> Reason:
 
 def exact_flag_of(profile: Profile) -> str | None:
     """Returns the parameter that switches an exact search on, as the profile names its flag."""
-    return profile.walk.exact_flag if isinstance(profile.walk, SingleWalk) else None
+    return profile.paging.exact_flag if isinstance(profile.paging, SingleWalk) else None

@@ -7,41 +7,49 @@ result of the read.
 from __future__ import annotations
 
 from collections.abc import Generator, Hashable
-from typing import Any
+from typing import Any, Literal
 
 from unabridged import _trail
 from unabridged.contract.codes import ReasonCode
 from unabridged.contract.ids import id_key, new_read_id
 from unabridged.contract.results import ReadResult
+from unabridged.profiles.combinators import FanoutWalk, PartitionWalk
 from unabridged.profiles.format import Count
-from unabridged.profiles.walks import FanoutWalk, LinkWalk, OffsetWalk, SimpleWalk, SingleWalk
+from unabridged.profiles.walks import JobWalk, LinkWalk, OffsetWalk, RangeWalk, SimpleWalk, SingleWalk
 
+from .ahead import Foresight
 from .ask import Ask, Chain, Command, Emit, Send, Sleep
 from .classify import MALFORMED, classify
 from .envelope import envelope
-from .observe import Observations, read_count
+from .excerpts import Pieces
+from .forms import CHANGED, Running, units_of
+from .observe import Kept, Observations, read_count
 from .page import Failure, Page
 from .records import Collector, MalformedRecord, RecordRules, Taken
 from .requests import CannotSend, Plan, plan_read
 from .spend import Spend
 from .transport import Fault, Request, Response
-from .walkers import Anomaly, Counted, Follow, Step, Stop, View, walk
+from .walkers import Anomaly, Counted, Ended, Follow, Silent, Step, Stop, View, walk
 
-Reading = Generator[Command, Response | Fault | None, ReadResult]
+Reading = Generator[Command, Any, ReadResult]
 
 
 class Loop:
     """One read of one source, or one link of its chain."""
 
     def __init__(self, ask: Ask, chain: Chain, spend: Spend | None = None) -> None:
-        if isinstance(ask.profile.walk, FanoutWalk):
-            raise TypeError("a fan-out is read by read_fanout")
         self.ask = ask
-        self.plan: Plan = plan_read(ask.profile, ask.query, url=ask.url, headers=ask.headers, source=ask.source)
-        self.walk: SimpleWalk = ask.profile.walk
+        self.plan: Plan = plan_read(
+            ask.profile, ask.query, url=ask.url, headers=ask.headers, source=ask.source, bounds=ask.bounds
+        )
+        paging = ask.profile.paging
+        if isinstance(paging, FanoutWalk | PartitionWalk | JobWalk):
+            raise TypeError("a combinator is read by its own module")
+        self.walk: SimpleWalk = paging
+        self.job = ask.profile.walk if isinstance(ask.profile.walk, JobWalk) else None
         self.rules = RecordRules.of(ask.profile)
         self.spend = spend or Spend(budget=ask.budget, clock=ask.clock, started=ask.clock.monotonic())
-        self.seen = Observations(ask.profile, source=ask.source or ask.profile.name, kept=chain.kept)
+        self.seen = Observations(ask.profile, source=ask.name, kept=chain.kept)
         self.collector = Collector(self.rules, chain.seen, raw=chain.raw, across=chain.across)
         self.sent: set[Hashable] = set(chain.sent)
         self.first_step = self.plan.first_step
@@ -53,8 +61,12 @@ class Loop:
         self.window_hit = chain.step is not None and chain.stop is None and self._is_beyond(chain.step)
         self.last_raw = chain.last_raw
         self.is_sampled = False
+        self.job_state: Literal["running", "partial"] | None = None
+        """What is known of a job that is not through."""
+        self.may_restart = chain.read_id is None and chain.step is None
         self.streamed = 0
         """Records that earlier envelopes of this run hold."""
+        self.foresight = Foresight(self) if ask.in_flight > 1 and isinstance(paging, OffsetWalk) else None
         self._start_link(continues=chain.read_id)
         self.collector.start_link(chain.rest)
         self.has_content = bool(chain.rest)
@@ -67,18 +79,24 @@ class Loop:
         self.link_pages = 0
         self.retried = 0
         self.has_content = False
+        self.claimed = 0
+        self.text = None
+        if isinstance(self.walk, RangeWalk) and self.walk.unit != "items":
+            self.text = Pieces(self.walk.unit, self.step.offset)
 
     @property
     def on_offer(self) -> bool:
         """Whether the walk could go on from a page that the chain has read, and was not asked to."""
         is_begun = self.has_content or self.seen.pages > 0
-        return self.stop is None and self.failure is None and not self.window_hit and is_begun
+        if self.stop is not None or self.failure is not None or self.window_hit:
+            return False
+        return is_begun and self.job_state != "running"
 
     def run(self, *, stream: bool = False) -> Reading:
         """Reads until the walk stops, a budget is spent or a failure stands."""
         self._trim()
         while self.stop is None and not self.window_hit:
-            self.limits = self.spend.exhausted(len(self.collector.items))
+            self.limits = self.spend.exhausted()
             if self.limits or self.is_sampled:
                 break
             if stream and self.has_content:
@@ -88,14 +106,37 @@ class Loop:
             if request is None:
                 break
             outcome = yield from self._fetch(request)
+            if outcome is None:
+                break
             if isinstance(outcome, Failure):
+                if outcome.restarts and self.may_restart:
+                    self._restart()
+                    continue
                 self.failure = outcome
                 break
             self._take(*outcome)
-        return envelope(self)
+        result = envelope(self)
+        self.spend.items += result.returned - self.claimed
+        return result
+
+    def _restart(self) -> None:
+        """Begins again from the first page, once; what the first walk brought is dropped and merged with nothing."""
+        ask = self.ask
+        self.spend.items -= self.claimed
+        self.claimed = 0
+        self.seen = Observations(ask.profile, source=ask.name, kept=Kept())
+        self.collector = Collector(self.rules)
+        self.sent = set()
+        self.step, self.may_restart = self.first_step, False
+        self.window, self.last_raw, self.link_pages, self.has_content = 0, None, 0, False
+        self.retried += 1
+        if self.text is not None and isinstance(self.walk, RangeWalk) and self.walk.unit != "items":
+            self.text = Pieces(self.walk.unit, 0)
 
     def _next_link(self) -> None:
-        self.spend.items += len(self.collector.items)
+        self.may_restart = False
+        if self.text is not None:
+            self.step = Step(offset=self.text.next_start)
         self.streamed += len(self.collector.items)
         self._start_link(continues=self.read_id)
         self.collector.start_link()
@@ -104,29 +145,37 @@ class Loop:
     def _request(self) -> Request | None:
         """Returns the next request; a place that cannot be sent is an illegal one."""
         try:
-            request = self.plan.request(self.step)
+            foreseen = None if self.foresight is None else self.foresight.request(self.step)
+            request = foreseen or self.plan.request(self.step)
         except CannotSend:
             self.stop = Anomaly("illegal_token")
             return None
-        if self.step.is_continuation:
+        if self.step.is_continuation or self.step.is_opening:
             self.sent.add(id_key(_place_of(self.step)))
         elif isinstance(self.walk, LinkWalk):
             self.sent.add(request.full_url)
         return request
 
-    def _fetch(
-        self, request: Request
-    ) -> Generator[Command, Response | Fault | None, tuple[Page, Taken, str] | Failure]:
-        """Sends a request, again where that is safe and within the budget, and returns the page or the failure."""
+    def _fetch(self, request: Request) -> Generator[Command, Any, tuple[Page, Taken, str] | Failure | None]:
+        """Sends a request, again where that is safe and within the budget, and returns the page or the failure.
+
+        Nothing is returned where a job was still running when a budget was spent.
+        """
         waited = 0
         is_first = not self.step.is_continuation and self.step.offset == self.first_step.offset
         while True:
             self.spend.requests += 1
-            reply = yield Send(request, self.spend.remaining_s)
+            ahead = () if self.foresight is None else self.foresight.following()
+            reply = yield Send(request, self.spend.remaining_s, ahead)
             if not isinstance(reply, Response | Fault):
                 raise TypeError("a driver answers Send with a Response or a Fault")
             self.spend.size_bytes += len(reply.body)
             outcome = self._classified(reply, request.full_url, is_first=is_first)
+            if isinstance(outcome, Running):
+                if self._may_not_poll():
+                    return None
+                yield Sleep(self.poll_s)
+                continue
             if not isinstance(outcome, Failure):
                 return outcome
             pause = self._pause(outcome, waited)
@@ -137,10 +186,30 @@ class Loop:
             if pause > 0:
                 yield Sleep(pause)
 
-    def _classified(self, reply: Response | Fault, url: str, *, is_first: bool) -> tuple[Page, Taken, str] | Failure:
-        page = classify(reply, self.ask.profile, continuation_sent=not is_first, now=self.ask.clock.now())
-        if isinstance(page, Failure):
+    @property
+    def poll_s(self) -> float:
+        """Seconds between two questions for the state of a job."""
+        return 0.0 if self.job is None else self.job.poll_s
+
+    def _may_not_poll(self) -> bool:
+        """Tells whether a budget ends before a running job may be asked again, and notes which."""
+        self.limits = self.spend.exhausted()
+        remaining = self.spend.remaining_s
+        if not self.limits and remaining is not None and self.poll_s >= remaining:
+            self.limits = (("TIME_BUDGET_EXCEEDED", "max_seconds", None),)
+        self.job_state = "running" if self.limits else None
+        return bool(self.limits)
+
+    def _classified(
+        self, reply: Response | Fault, url: str, *, is_first: bool
+    ) -> tuple[Page, Taken, str] | Failure | Running:
+        now = self.ask.clock.now()
+        asked = self.plan.asked(self.step)
+        page = classify(reply, self.ask.profile, continuation_sent=not is_first, now=now, asked=asked)
+        if isinstance(page, Failure | Running):
             return page
+        if page.text is not None and self.seen.differs(page):
+            return CHANGED
         address = reply.url if isinstance(reply, Response) and reply.url is not None else url
         try:
             return page, self.rules.take(page.records), address
@@ -174,12 +243,19 @@ class Loop:
         cursor = _place_of(self.step) if self.step.is_continuation else None
         adds_new = self.collector.absorb(taken, raw=raw)
         counted = self.seen.add(page)
+        if page.is_partial_job:
+            self.job_state = "partial"
+        if self.text is not None and page.text is not None and isinstance(self.walk, RangeWalk):
+            self.text.add(page.text, units=units_of(self.walk, page))
+            self.text.total = self.seen.extent
         if isinstance(self.walk, OffsetWalk):
             is_item = self.walk.unit == "item"
             self.window = self.step.offset - self.walk.origin + raw if is_item else self.collector.raw
         outcome = walk(self.walk, self._view(page, taken, url, adds_new, counted))
         if isinstance(outcome, Follow):
             self._follow(outcome.step)
+        elif self.job is not None and isinstance(outcome, Silent) and self.walk == SingleWalk(by="single"):
+            self.stop = Ended("job")
         else:
             self.stop = outcome
         self._trim()
@@ -236,16 +312,28 @@ class Loop:
     def _trim(self) -> None:
         """Cuts the envelope to exactly what may be delivered; what was read beyond it waits for the next link."""
         query, collector = self.ask.query, self.collector
-        if collector.trim(self.spend.most_items):
-            spent = self.spend.exhausted(len(collector.items))
-            self.limits = tuple(limit for limit in spent if limit[1] == "max_items")
+        most = self.spend.most_items
+        is_cut = collector.trim(None if most is None else most + self.claimed)
+        self.spend.items += len(collector.items) - self.claimed
+        self.claimed = len(collector.items)
+        if is_cut:
+            self.limits = tuple(limit for limit in self.spend.exhausted() if limit[1] == "max_items")
         if query.intent == "sample" and self.has_content:
             wanted = None if query.page_size is None else max(0, query.page_size - self.streamed)
             collector.trim(wanted)
-            self.is_sampled = wanted is None or len(collector.items) >= wanted
+            self.is_sampled = wanted is None or self.text is not None or len(collector.items) >= wanted
         asked = self.plan.size_asked
         if isinstance(self.walk, SingleWalk) and self.walk.overfetch is not None and self.link_pages:
             collector.trim(asked)
+
+
+def reading_of_one(ask: Ask, chain: Chain, spend: Spend | None = None, *, stream: bool = False) -> Reading:
+    """Returns the decision core of a read of one source."""
+    if isinstance(ask.profile.walk, PartitionWalk):
+        from .partition import read_partition
+
+        return read_partition(ask, chain, spend)
+    return Loop(ask, chain, spend).run(stream=stream)
 
 
 def _place_of(step: Step) -> Any:

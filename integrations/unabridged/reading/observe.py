@@ -9,7 +9,9 @@ from unabridged.contract.ids import id_key, is_token, json_equal, safe_value
 from unabridged.contract.parts import Notice, Reason
 from unabridged.profiles.format import Count, CountKind, Profile, Signal
 from unabridged.profiles.paths import MISSING, PathFailed, compile_path
+from unabridged.profiles.walks import OffsetWalk, RangeWalk
 
+from .forms import total_of
 from .page import Page
 from .walkers import Counted
 
@@ -39,6 +41,8 @@ class Kept:
     """The highest exact count or lower bound."""
     before: int = 0
     """The highest count taken before permissions."""
+    extent: int | None = None
+    """How long a text is."""
 
 
 class Observations:
@@ -58,6 +62,9 @@ class Observations:
         self.before = kept.before
         self.page_used: int | None = None
         """The size that the server says it used for the last page."""
+        self.extent = kept.extent
+        walk = profile.paging
+        self._validator = walk.validator if isinstance(walk, RangeWalk) else None
         self.start_link()
 
     def start_link(self) -> None:
@@ -72,15 +79,9 @@ class Observations:
     def kept(self) -> Kept:
         """What the next link of the chain starts from."""
         return Kept(
-            pages=self.pages,
-            count=self.count,
-            exact=self.exact,
-            snapshot=self.snapshot,
-            snapshots=self.snapshots,
-            size_used=self.size_used,
-            at_least=self.at_least,
-            before=self.before,
-        )
+            self.pages, self.count, self.exact, self.snapshot, self.snapshots, self.size_used, self.at_least,
+            self.before, self.extent,
+        )  # fmt: skip
 
     @property
     def is_snapshot(self) -> bool:
@@ -94,9 +95,13 @@ class Observations:
             self._signal(page, signal, path)
         counted = stated_count(page, self._profile)
         if counted is not None:
-            self._counted(counted)
+            self.counted(counted)
         if self._profile.snapshot is not None:
             self._snapshot(page, self._profile.snapshot.path)
+        elif self._validator is not None:
+            self._snapshot(page, self._validator)
+        if page.text is not None:
+            self._extent(page)
         if self._profile.size is not None:
             self._size(page)
         return counted
@@ -128,7 +133,8 @@ class Observations:
     def _reason(self, reason: Reason) -> None:
         self.reasons.setdefault((reason.code, reason.detail, reason.source), reason)
 
-    def _counted(self, counted: Counted) -> None:
+    def counted(self, counted: Counted) -> None:
+        """Takes in a count."""
         if counted.kind == "exact":
             self.total_changed |= self.exact is not None and self.exact != counted.value
             self.exact = counted.value
@@ -145,12 +151,31 @@ class Observations:
             value = page.get(compile_path(path))
         except PathFailed:
             return
-        if value is MISSING or value is None:
+        if value is MISSING or value is None or (path == self._validator and is_weak(value)):
             return
         self.snapshots += 1
         if self.snapshot is not MISSING and not json_equal(self.snapshot, value):
             self.snapshot_changed = True
         self.snapshot = value
+
+    def differs(self, page: Page) -> bool:
+        """Tells whether a page is known to come from another state than the pages before."""
+        path = self._validator
+        if path is None or self.snapshot is MISSING:
+            return False
+        try:
+            value = page.get(compile_path(path))
+        except PathFailed:
+            return False
+        return not (value is MISSING or value is None or is_weak(value) or json_equal(self.snapshot, value))
+
+    def _extent(self, page: Page) -> None:
+        """How long a text is may not change while it is read."""
+        walk = self._profile.paging
+        total = total_of(walk, page) if isinstance(walk, RangeWalk) else None
+        if total is not None:
+            self.total_changed |= self.extent is not None and self.extent != total
+            self.extent = total
 
     def _size(self, page: Page) -> None:
         used = self.page_used = used_size(page, self._profile)
@@ -160,6 +185,11 @@ class Observations:
         if used is not None:
             self.size_changed |= self.size_used is not None and self.size_used != used
             self.size_used = used
+
+
+def is_weak(value: Any) -> bool:
+    """Tells whether a validator says only that two states are alike, not that they are one."""
+    return isinstance(value, str) and value.startswith("W/")
 
 
 def used_size(page: Page, profile: Profile) -> int | None:
@@ -176,10 +206,14 @@ def used_size(page: Page, profile: Profile) -> int | None:
 def stated_count(page: Page, profile: Profile) -> Counted | None:
     """Returns the count that a page declares; an offset walk's `total` is an exact count where no `count` is given."""
     count = profile.count
-    if count is None:
-        total = getattr(profile.walk, "total", None)
-        return None if total is None else read_count(page, Count.model_construct(path=total, kind="exact"))
-    return read_count(page, count)
+    if count is not None:
+        return read_count(page, count)
+    walk = profile.paging
+    if isinstance(walk, RangeWalk):
+        units = None if walk.is_text else total_of(walk, page)
+        return None if units is None else Counted(value=units, kind="exact")
+    total = walk.total if isinstance(walk, OffsetWalk) else None
+    return None if total is None else read_count(page, Count.model_construct(path=total, kind="exact"))
 
 
 def read_count(page: Page, count: Count) -> Counted | None:

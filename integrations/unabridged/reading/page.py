@@ -6,9 +6,10 @@ import json
 import json.decoder
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Final, NoReturn
+from json.decoder import scanstring
+from typing import Any, Final, Literal, NoReturn
 
 from unabridged.contract.codes import Layer, ReasonCode
 from unabridged.contract.ids import json_equal
@@ -107,6 +108,20 @@ def header_map(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A range of an object: from `start` to `end`, exclusive, of `total`, which may not be stated."""
+
+    start: int
+    end: int
+    total: int | None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the range is the whole object."""
+        return self.start == 0 and self.end == self.total
+
+
 @dataclass(frozen=True)
 class Page:
     """A decoded page. `records` are the raw ones, padding and all; nothing of it is copied."""
@@ -116,6 +131,18 @@ class Page:
     records: list[Any]
     is_empty_status: bool = False
     """A status that the profile declares as an empty list: there is no body to look into."""
+    text: bytes | None = None
+    """The piece of a text that a range brought; there are no records then."""
+    span: Span | None = None
+    """The range of its object that the page covers."""
+    stream_end: Literal["silent", "cut", "ended", "contradictory"] = "silent"
+    """How a newline-delimited body ends."""
+    is_partial_job: bool = False
+    """Whether the job that gave the page stopped before it was through."""
+
+    def with_span(self, span: Span) -> Page:
+        """Returns the page with the range that it covers."""
+        return replace(self, span=span)
 
     @cached_property
     def headers(self) -> dict[str, str]:
@@ -149,3 +176,5 @@ class Failure:
     """Whether the same question may be answered tomorrow without anybody having done anything."""
     wait_s: float | None = None
     """The wait that the source announced, in seconds."""
+    restarts: bool = False
+    """Whether the profile lets the walk begin again, once and openly."""

@@ -13,8 +13,10 @@ from unabridged.contract.errors import InvalidInput, printable_name
 from unabridged.profiles.conditions import Send
 from unabridged.profiles.format import FilterSend, Profile
 from unabridged.profiles.paths import MISSING
-from unabridged.profiles.walks import FanoutWalk, KeyWalk, LinkWalk, OffsetWalk, SingleWalk, TokenWalk
+from unabridged.profiles.rules import sends_of
+from unabridged.profiles.walks import KeyWalk, OffsetWalk, RangeWalk, SingleWalk, TokenWalk
 
+from .forms import Asked
 from .links import check_url, origin
 from .query import Query
 from .transport import Request
@@ -57,8 +59,19 @@ class Plan:
     @property
     def first_step(self) -> Step:
         """Where the walk starts."""
+        walk = self.profile.paging
+        if isinstance(walk, OffsetWalk):
+            return Step(offset=walk.origin)
+        if isinstance(walk, TokenWalk) and walk.first is not None:
+            return Step(value=walk.first, is_opening=True)
+        return Step()
+
+    def asked(self, step: Step) -> Asked | None:
+        """Returns the range that the request of a step asks for."""
         walk = self.profile.walk
-        return Step(offset=walk.origin) if isinstance(walk, OffsetWalk) else Step()
+        if not isinstance(walk, RangeWalk):
+            return None
+        return Asked(step.offset, walk.size, by_header=walk.send is None)
 
     def request(self, step: Step) -> Request:
         """Returns the request of a step.
@@ -69,11 +82,16 @@ class Plan:
         if step.url is not None:
             return self._follow(step.url)
         pairs, headers, body = list(self.pairs), list(self.headers), list(self.body)
-        walk = self.profile.walk
+        walk = self.profile.paging
         if isinstance(walk, OffsetWalk):
             _place(walk.send, step.offset, pairs, headers, body)
         elif isinstance(walk, TokenWalk | KeyWalk) and step.value is not MISSING:
             _place(walk.send, step.value, pairs, headers, body)
+            for rule, value in zip(walk.carry, step.carried, strict=False):
+                if value is not MISSING and value is not None:
+                    _place(rule.send, value, pairs, headers, body)
+        elif isinstance(walk, RangeWalk):
+            _place_range(walk, step.offset, pairs, headers, body)
         return Request(
             method="POST" if self.uses_body else "GET",
             url=self.url,
@@ -92,7 +110,15 @@ class Plan:
         return Request(method="GET", url=url, query=added, headers=headers, source=self.source, credentials=own)
 
 
-def plan_read(profile: Profile, query: Query, *, url: object, headers: object = (), source: str | None = None) -> Plan:
+def plan_read(
+    profile: Profile,
+    query: Query,
+    *,
+    url: object,
+    headers: object = (),
+    source: str | None = None,
+    bounds: Iterable[tuple[Send, Any]] = (),
+) -> Plan:
     """Returns the plan of a read.
 
     Raises:
@@ -109,6 +135,8 @@ def plan_read(profile: Profile, query: Query, *, url: object, headers: object = 
         _place(profile.size.send, sent, pairs, own_headers, body)
     filter_pairs: list[tuple[str, str]] = []
     scope, unsent = _filters(profile, query, filter_pairs, own_headers, body)
+    for send, value in bounds:
+        _place(send, value, filter_pairs, own_headers, body)
     return Plan(
         profile=profile,
         url=address,
@@ -117,7 +145,7 @@ def plan_read(profile: Profile, query: Query, *, url: object, headers: object = 
         pairs=(*pairs, *filter_pairs),
         filter_pairs=tuple(filter_pairs),
         body=tuple(body),
-        uses_body=_uses_body(profile),
+        uses_body=_uses_body(profile) or any(send.body is not None for send, _ in bounds),
         sent_filters=scope,
         unsent=tuple(unsent),
         size_sent=sent,
@@ -159,7 +187,7 @@ def _sizes(profile: Profile, query: Query) -> tuple[int | None, int | None]:
     size = profile.size
     if size is None or size.send is None:
         return None, None
-    extra = profile.walk.overfetch or 0 if isinstance(profile.walk, SingleWalk) else 0
+    extra = profile.paging.overfetch or 0 if isinstance(profile.paging, SingleWalk) else 0
     most = None if size.max is None else size.max - extra
     asked = query.page_size if query.page_size is not None else most
     if asked is None:
@@ -170,12 +198,7 @@ def _sizes(profile: Profile, query: Query) -> tuple[int | None, int | None]:
 
 
 def _uses_body(profile: Profile) -> bool:
-    sends: list[Send] = list(profile.filters.values())
-    if not isinstance(profile.walk, LinkWalk | SingleWalk | FanoutWalk):
-        sends.append(profile.walk.send)
-    if profile.size is not None and profile.size.send is not None:
-        sends.append(profile.size.send)
-    return any(send.body is not None for send in sends)
+    return any(send.body is not None for send in sends_of(profile))
 
 
 def _filters(
@@ -227,13 +250,23 @@ def _query_parameter(name: str) -> Send:
 
 
 def _own_places(profile: Profile) -> set[tuple[str, str]]:
-    walk = profile.walk
-    places = {send.place for send in profile.filters.values()}
-    if isinstance(walk, TokenWalk | KeyWalk | OffsetWalk):
-        places.add(walk.send.place)
-    if profile.size is not None and profile.size.send is not None:
-        places.add(profile.size.send.place)
-    return places
+    return {send.place for send in sends_of(profile)}
+
+
+def _place_range(
+    walk: RangeWalk,
+    start: int,
+    pairs: list[tuple[str, str]],
+    headers: list[tuple[str, str]],
+    body: list[tuple[str, Any]],
+) -> None:
+    end = start + walk.size - 1
+    if walk.send is not None:
+        _place(walk.send.start, start, pairs, headers, body)
+        _place(walk.send.end, end, pairs, headers, body)
+        return
+    headers.append(("Range", f"{walk.unit}={start}-{end}"))
+    headers.append(("Accept-Encoding", "identity"))  # the range counts the bytes of the object, not of a coded one
 
 
 def _place(

@@ -12,7 +12,9 @@ from unabridged.contract.continuation import (
     FetchRestOfItem,
     NarrowQuery,
     NextPage,
+    PollJob,
     ReadMore,
+    ReadRange,
     RepeatRead,
     RequestAccess,
     RestartScan,
@@ -24,6 +26,7 @@ from unabridged.contract.continuation import (
 )
 from unabridged.contract.ids import new_handle
 from unabridged.contract.parts import Reason
+from unabridged.profiles.walks import RangeWalk
 
 from .judge import Facts, exact_flag_of
 from .page import Failure
@@ -31,9 +34,11 @@ from .page import Failure
 DEFAULT_DEADLINE_S: Final = 120.0
 MAX_IDLE: Final = 3
 """Attempts in a row that may bring nothing: no route repeats the same request for ever and hopes."""
+MAX_POLLS: Final = 100
+"""Links in a row that may find a job still running."""
 GoesOn = Literal["chain", "fresh"]
 """Whether a route goes on with the chain, or reads anew and merges nothing."""
-_OF_THE_CHAIN: Final = frozenset({"retry_after", "read_more", "next_page"})
+_OF_THE_CHAIN: Final = frozenset({"retry_after", "read_more", "next_page", "read_range", "poll_job"})
 _FRESH: Final = frozenset({"restart_scan", "retry_sources", "repeat_read"})
 
 
@@ -70,6 +75,8 @@ def way_on(facts: Facts, reasons: Sequence[Reason], *, has_rest: bool, chances: 
     """
     if facts.failure is not None and facts.profile.on_failure == "unavailable" and facts.seen.pages > 0:
         return Way(first_that_applies(()), None)
+    if facts.job == "running" and chances.idle < MAX_POLLS:
+        return _taken(PollJob(seconds=_plain(facts.poll_s)), facts)
     codes = {reason.code for reason in reasons}
     routes: list[Continuation] = []
     if codes & {"CONTINUATION_EXPIRED", "CONSISTENCY_LOST"}:
@@ -79,7 +86,7 @@ def way_on(facts: Facts, reasons: Sequence[Reason], *, has_rest: bool, chances: 
     if has_rest:
         routes.append(ReadMore())
     if facts.on_offer:
-        routes.append(NextPage())
+        routes.append(_next(facts))
     routes += _by_reason(facts, reasons, codes, chances)
     if chances.repeats_left > 0 and _failed_in_passing(facts):
         routes.append(RepeatRead(attempts_left=chances.repeats_left))
@@ -96,8 +103,15 @@ def _after_failure(facts: Facts, chances: Chances) -> list[Continuation]:
     if chances.is_tired:
         return []
     if facts.seen.pages > 0:
-        return [NextPage()]
+        return [_next(facts)]
     return [RetryWithDeadline(seconds=_plain(chances.deadline_s))] if _is_timeout(failure) else []
+
+
+def _next(facts: Facts) -> Continuation:
+    """A range walk goes on with a range, every other one with a page."""
+    if isinstance(facts.profile.walk, RangeWalk):
+        return ReadRange(reference=facts.reference, start=facts.range_start)
+    return NextPage()
 
 
 def _is_timeout(failure: Failure) -> bool:

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, Any
 
 from unabridged._ambient import record
 from unabridged.contract.errors import InvalidInput
 from unabridged.contract.results import ReadResult, resume_of, with_resume
-from unabridged.profiles.format import Profile
 from unabridged.profiles.combinators import FanoutWalk
+from unabridged.profiles.format import Profile
 
-from .ask import Ask, Chain, Emit, PlainRetries, Retries, Send, Sleep
-from .loop import Loop, Reading
+from .ask import Ask, Chain, Emit, PlainRetries, Retries
+from .driving import AsyncCrew, Crew, adrive, drive
+from .loop import Reading, reading_of_one
 from .query import Budget, Query
 from .requests import check_headers
 from .resume import Resume
-from .transport import AsyncTransport, Clock, Fault, Response, SystemClock, Transport
+from .transport import AsyncTransport, Clock, SystemClock, Transport
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,6 +36,8 @@ def run_read(
     retries: Retries | None = None,
     repeats: int = 0,
     resume: Resume | None = None,
+    in_flight: int = 1,
+    double_walk: bool = False,
 ) -> ReadResult:
     """Reads over any transport and clock, and records nothing: the function under `read`, for tests and replay.
 
@@ -48,6 +51,8 @@ def run_read(
         headers: header fields of every request to the URL's origin.
         retries: how failed requests are sent again; at once, as in replay, when not given.
         repeats: how often a read that failed in passing may be repeated; replay grants none.
+        in_flight: requests at a time; more than one where sources, parts or pages do not wait for each other.
+        double_walk: walks a second time and compares ids and records.
         resume: goes on from there; profile, query, URL and headers are then those of the earlier read.
 
     Raises:
@@ -58,7 +63,7 @@ def run_read(
         ask = replace(resume.ask, budget=budget or Budget.unlimited(), clock=time)
         return finish_read(replace(resume, ask=ask), transport=transport, records=False)
     ask = make_ask(profile, query, url=url, clock=time, budget=budget or Budget.unlimited(), headers=headers)
-    ask = replace(ask, retries=retries or PlainRetries(), repeats_left=repeats)
+    ask = replace(ask, retries=retries or PlainRetries(), repeats_left=repeats, in_flight=in_flight, twice=double_walk)
     return finish_read(Resume(ask=ask, chain=Chain()), transport=transport, records=False)
 
 
@@ -83,63 +88,42 @@ def make_ask(
 
 def reading_of(resume: Resume, *, stream: bool = False) -> Reading:
     """Returns the decision core of a read that starts, or goes on, at a resume."""
+    if resume.ask.twice and resume.chain.read_id is None and not stream:
+        from .twice import read_twice
+
+        return read_twice(resume)
     if isinstance(resume.ask.profile.walk, FanoutWalk):
         from .fanout import read_fanout
 
         return read_fanout(resume, stream=stream)
-    return Loop(resume.ask, resume.chain).run(stream=stream)
+    return reading_of_one(resume.ask, resume.chain, stream=stream)
 
 
 def finish_read(resume: Resume, *, transport: Transport, records: bool = True) -> ReadResult:
     """Reads from a resume to the end of its link, and records the result in the session in scope."""
-    reading = reading_of(resume)
-    clock = resume.ask.clock
+    crew = Crew(transport, resume.ask.clock, resume.ask.in_flight)
     try:
-        reply: Response | Fault | None = None
-        while True:
-            command = reading.send(reply)
-            reply = None
-            match command:
-                case Send(request=request, timeout_s=timeout_s):
-                    reply = transport.send(request, timeout_s=timeout_s)
-                case Sleep(seconds=seconds):
-                    clock.sleep(seconds)
-                case Emit():
-                    pass
-                case _:
-                    assert_never(command)
-    except StopIteration as end:
-        return _finished(end.value, records=records, transport=transport)
-    except BaseException:
-        _record_cancelled(resume, records=records)
-        raise
-
-
-async def afinish_read(resume: Resume, *, transport: AsyncTransport, records: bool = True) -> ReadResult:
-    """As `finish_read`, on an event loop."""
-    reading = reading_of(resume)
-    clock = resume.ask.clock
-    try:
-        reply: Response | Fault | None = None
-        while True:
-            command = reading.send(reply)
-            reply = None
-            match command:
-                case Send(request=request, timeout_s=timeout_s):
-                    reply = await transport.send(request, timeout_s=timeout_s)
-                case Sleep(seconds=seconds):
-                    await clock.asleep(seconds)
-                case Emit():
-                    pass
-                case _:
-                    assert_never(command)
-    except StopIteration as end:
-        return _finished(end.value, records=records, async_transport=transport)
+        result = drive(reading_of(resume), crew)
     except BaseException:
         _record_cancelled(resume, records=records)
         raise
     finally:
+        crew.dismiss()
+    return _finished(result, records=records, transport=transport)
+
+
+async def afinish_read(resume: Resume, *, transport: AsyncTransport, records: bool = True) -> ReadResult:
+    """As `finish_read`, on an event loop."""
+    crew = AsyncCrew(transport, resume.ask.clock, resume.ask.in_flight)
+    try:
+        result = await adrive(reading_of(resume), crew)
+    except BaseException:
+        _record_cancelled(resume, records=records)
+        raise
+    finally:
+        crew.dismiss()
         await _release(transport)
+    return _finished(result, records=records, async_transport=transport)
 
 
 async def _release(transport: AsyncTransport) -> None:
@@ -155,36 +139,36 @@ def finish_pages(
     """Reads from a resume, one result a page; each page is a link of one chain.
 
     Args:
-        resume: where the read starts.
+        resume: where the read starts or goes on.
         transport: sends the requests.
-        records: whether the results are recorded in the session in scope.
-        reading: a decision core that was made for the resume, for a caller that looks into its loop.
+        records: whether each result is recorded in the session in scope.
+        reading: the decision core, for a caller that looks into it between two pages.
     """
-    reading = reading_of(resume, stream=True) if reading is None else reading
-    clock, last_id = resume.ask.clock, resume.chain.read_id
-    reply: Response | Fault | None = None
+    reading = reading or reading_of(resume, stream=True)
+    crew = Crew(transport, resume.ask.clock, resume.ask.in_flight)
+    last_id = resume.chain.read_id
+    reply: Any = None
     try:
         while True:
-            command = reading.send(reply)
+            try:
+                command = reading.send(reply)
+            except StopIteration as end:
+                yield _finished(end.value, records=records, transport=transport)
+                return
             reply = None
-            match command:
-                case Send(request=request, timeout_s=timeout_s):
-                    reply = transport.send(request, timeout_s=timeout_s)
-                case Sleep(seconds=seconds):
-                    clock.sleep(seconds)
-                case Emit(result=result):
-                    last_id = result.read.id
-                    yield _finished(result, records=records)
-                    del result, command
-                case _:
-                    assert_never(command)
-    except StopIteration as end:
-        yield _finished(end.value, records=records, transport=transport)
+            if isinstance(command, Emit):
+                last_id = command.result.read.id
+                yield _finished(command.result, records=records)
+            else:
+                reply = crew.answer(command)
+            del command
     except GeneratorExit:
         raise  # the caller has what was read, and it is partial
     except BaseException:
         _record_cancelled(resume, records=records, last_id=last_id)
         raise
+    finally:
+        crew.dismiss()
 
 
 async def afinish_pages(
@@ -192,31 +176,30 @@ async def afinish_pages(
 ) -> AsyncIterator[ReadResult]:
     """As `finish_pages`, on an event loop."""
     reading = reading_of(resume, stream=True)
-    clock, last_id = resume.ask.clock, resume.chain.read_id
-    reply: Response | Fault | None = None
+    crew = AsyncCrew(transport, resume.ask.clock, resume.ask.in_flight)
+    last_id = resume.chain.read_id
+    reply: Any = None
     try:
         while True:
-            command = reading.send(reply)
+            try:
+                command = reading.send(reply)
+            except StopIteration as end:
+                yield _finished(end.value, records=records, async_transport=transport)
+                return
             reply = None
-            match command:
-                case Send(request=request, timeout_s=timeout_s):
-                    reply = await transport.send(request, timeout_s=timeout_s)
-                case Sleep(seconds=seconds):
-                    await clock.asleep(seconds)
-                case Emit(result=result):
-                    last_id = result.read.id
-                    yield _finished(result, records=records)
-                    del result, command
-                case _:
-                    assert_never(command)
-    except StopIteration as end:
-        yield _finished(end.value, records=records, async_transport=transport)
+            if isinstance(command, Emit):
+                last_id = command.result.read.id
+                yield _finished(command.result, records=records)
+            else:
+                reply = await crew.answer(command)
+            del command
     except GeneratorExit:
         raise  # the caller has what was read, and it is partial
     except BaseException:
         _record_cancelled(resume, records=records, last_id=last_id)
         raise
     finally:
+        crew.dismiss()
         await _release(transport)
 
 

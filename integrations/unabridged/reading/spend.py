@@ -20,7 +20,7 @@ class Spend:
     started: float
     pages: int = 0
     items: int = 0
-    """Unique ids delivered by earlier links of a stream and by sources that are finished."""
+    """Records that envelopes of this read hold: those delivered, and those of readings that go on."""
     requests: int = 0
     size_bytes: int = 0
     retries: int = 0
@@ -40,13 +40,13 @@ class Spend:
         """Records that may still be delivered."""
         return None if self.budget.max_items is None else max(0, self.budget.max_items - self.items)
 
-    def exhausted(self, delivered: int) -> tuple[tuple[ReasonCode, str, int | None], ...]:
+    def exhausted(self) -> tuple[tuple[ReasonCode, str, int | None], ...]:
         """Returns every exhausted budget: code, detail and limit."""
         budget = self.budget
         found: list[tuple[ReasonCode, str, int | None]] = []
         if budget.max_pages is not None and self.pages >= budget.max_pages:
             found.append(("CLIENT_LIMIT_REACHED", "max_pages", budget.max_pages))
-        if budget.max_items is not None and self.items + delivered >= budget.max_items:
+        if budget.max_items is not None and self.items >= budget.max_items:
             found.append(("CLIENT_LIMIT_REACHED", "max_items", budget.max_items))
         if budget.max_requests is not None and self.requests >= budget.max_requests:
             found.append(("CLIENT_LIMIT_REACHED", "max_requests", budget.max_requests))

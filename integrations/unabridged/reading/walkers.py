@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple, assert_never
@@ -10,8 +11,19 @@ from unabridged.contract.codes import ReasonCode
 from unabridged.contract.ids import id_key, json_equal
 from unabridged.profiles.format import CountKind
 from unabridged.profiles.paths import MISSING, Path, PathFailed, compile_path
-from unabridged.profiles.walks import KeyWalk, LinkWalk, OffsetWalk, SimpleWalk, SingleWalk, TokenWalk
+from unabridged.profiles.walks import (
+    Carry,
+    KeyWalk,
+    LinkWalk,
+    OffsetWalk,
+    RangeWalk,
+    SimpleWalk,
+    SingleWalk,
+    StreamWalk,
+    TokenWalk,
+)
 
+from .forms import total_of, units_of
 from .links import MalformedLink, absolute, origin, parse_link_header, targets_of
 from .page import Page
 
@@ -24,11 +36,15 @@ class Step:
     """A token or a key, sent as it is. Never shown."""
     url: str | None = None
     offset: int = 0
+    carried: tuple[Any, ...] = ()
+    """Values of the last response that go back with the request, in the order of `carry`."""
+    is_opening: bool = False
+    """Whether the value is the profile's own first token."""
 
     @property
     def is_continuation(self) -> bool:
         """Whether the request carries a place that the source gave out."""
-        return self.value is not MISSING or self.url is not None
+        return self.url is not None or (self.value is not MISSING and not self.is_opening)
 
     def __repr__(self) -> str:
         return f"<Step offset={self.offset}>"
@@ -136,6 +152,10 @@ def walk(rules: SimpleWalk, view: View) -> Follow | Stop:
                 return _offset(rules, view)
             case SingleWalk():
                 return _single(rules, view)
+            case RangeWalk():
+                return _range(rules, view)
+            case StreamWalk():
+                return _stream(view.page)
             case _:
                 assert_never(rules)
     except PathFailed:
@@ -182,9 +202,13 @@ def _token(rules: TokenWalk, view: View) -> Follow | Stop:
         return Anomaly("continuation_missing") if more is True else Ended("zero")
     if view.step.value is not MISSING and rules.repeated_token == "end" and json_equal(token, view.step.value):
         return Anomaly("contradictory_signals") if more is True else Ended("same_token")
-    if id_key(token) in view.sent:
+    if id_key(token) in view.sent and not (rules.repeated_token == "progress" and view.adds_new):
         return Anomaly("cursor_repeated")
-    return Follow(Step(value=token))
+    return Follow(Step(value=token, carried=_carried(rules.carry, view.page)))
+
+
+def _carried(rules: Sequence[Carry], page: Page) -> tuple[Any, ...]:
+    return tuple([page.get(compile_path(rule.read)) for rule in rules]) if rules else ()
 
 
 def _no_token(token: Any, path: Path, *, more: bool | None, ends: tuple[str, ...]) -> Stop:
@@ -247,7 +271,7 @@ def _key(rules: KeyWalk, view: View) -> Follow | Stop:
         return Anomaly("continuation_missing")
     if id_key(key) in view.sent:
         return Anomaly("cursor_repeated")
-    return Follow(Step(value=key))
+    return Follow(Step(value=key, carried=_carried(rules.carry, view.page)))
 
 
 def _is_short(view: View) -> bool:
@@ -336,3 +360,33 @@ def _exact(rules: SingleWalk, view: View) -> bool | None:
     if rules.exact_flag is None:
         return None
     return view.page.get(compile_path(rules.exact_flag)) is True
+
+
+def _range(rules: RangeWalk, view: View) -> Follow | Stop:
+    """Goes on until the ranges cover the stated total without a gap."""
+    units = units_of(rules, view.page)
+    done = view.step.offset + units
+    total = total_of(rules, view.page)
+    if total is None:
+        return _SILENT
+    if done >= total:
+        return Ended("range") if done == total else Anomaly("contradictory_signals")
+    if units == 0:
+        return Anomaly("contradictory_signals")
+    if view.page.text is None and not view.adds_new:
+        return Anomaly("cursor_repeated")
+    return Follow(Step(offset=done))
+
+
+def _stream(page: Page) -> Stop:
+    match page.stream_end:
+        case "ended":
+            return Ended("terminator")
+        case "cut":
+            return Bounded((("TRANSPORT_TRUNCATED", "short_body", None),))
+        case "contradictory":
+            return Anomaly("contradictory_signals")
+        case "silent":
+            return _SILENT
+        case _:
+            assert_never(page.stream_end)

@@ -61,7 +61,6 @@ class Case(Piece):
 
         Raises:
             CaseError: a profile is not valid.
-            NotYetSupported: a profile uses a feature of a later version.
         """
         return tuple(_profile(n, step) for n, step in enumerate(self.reads))
 
@@ -94,7 +93,6 @@ def load_case(source: str | os.PathLike[str] | Mapping[str, Any] | Case) -> Case
 
     Raises:
         CaseError: the file cannot be read or is no valid case; names the field and the rule, never a value.
-        NotYetSupported: a profile of the case uses a feature of a later version.
     """
     case = source if isinstance(source, Case) else parse_case(case_document(source))
     check_case(case)
@@ -129,7 +127,6 @@ def check_case(case: Case) -> None:
 
     Raises:
         CaseError: naming the field and the rule, never a value.
-        NotYetSupported: a profile of the case uses a feature of a later version.
     """
     _ = case.queries, case.budgets, case.intents, case.claims
     if case.answer is not None:

@@ -13,7 +13,6 @@ from urllib.parse import quote
 
 from unabridged.answers import FinalAnswer
 from unabridged.contract import (
-    NotYetSupported,
     UnabridgedError,
     presented,
 )
@@ -34,23 +33,19 @@ _LOGGER: Final = "unabridged"
 
 @dataclass(frozen=True, slots=True)
 class CaseOutcome:
-    """What became of a case.
-
-    `ok` is null when the case was refused: it uses a feature that this version does not support, named by `refused`.
-    """
+    """What became of a case."""
 
     case: str
-    ok: bool | None
+    ok: bool
     reads: tuple[dict[str, Any] | None, ...] = ()
     """The wire form of each read; null for one that brought no result."""
     writes: tuple[dict[str, Any], ...] = ()
     answer: dict[str, Any] | None = None
     differences: tuple[Difference, ...] = ()
-    refused: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Returns the outcome as the line that is printed."""
-        line: dict[str, Any] = {
+        return {
             "case": self.case,
             "ok": self.ok,
             "reads": list(self.reads),
@@ -58,9 +53,6 @@ class CaseOutcome:
             "answer": self.answer,
             "differences": [d.to_json() for d in self.differences],
         }
-        if self.refused is not None:
-            line["refused"] = self.refused
-        return line
 
 
 def run_file(path: str | os.PathLike[str]) -> CaseOutcome:
@@ -82,10 +74,7 @@ def run_case(source: str | os.PathLike[str] | Mapping[str, Any] | Case) -> CaseO
         CaseError: it is no valid case.
     """
     case = source if isinstance(source, Case) else parse_case(case_document(source))
-    try:
-        check_case(case)
-    except NotYetSupported as error:
-        return CaseOutcome(case=case.case, ok=None, refused=str(error.feature))
+    check_case(case)
     return _Run(case).outcome()
 
 

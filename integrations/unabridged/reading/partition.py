@@ -1,0 +1,179 @@
+"""The combinator `partition`: a question is split until each part fits below the source's cap, and counted first.
+
+Each part is counted; one that is too large is split in the middle, and its halves follow in order. What the parts
+hold together must be what the first count said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Hashable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from unabridged.contract.parts import Reason
+from unabridged.contract.results import ReadResult, resume_of
+from unabridged.profiles.combinators import PartitionWalk
+
+from .ask import Ask, Chain, Command, Gather
+from .classify import MALFORMED
+from .loop import Loop, Reading
+from .observe import Observations
+from .page import Failure
+from .resume import Resume
+from .spend import Spend
+from .walkers import Counted
+
+Limits = tuple[tuple[Any, str, int | None], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of the axis: whole numbers from `start` to `end`, which is exclusive; and where its walk goes on."""
+
+    start: int
+    end: int
+    chain: Chain | None = None
+
+    def __repr__(self) -> str:
+        return f"<Part from {self.start} to {self.end}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one part. `left` is what is still to be read of it, or nothing."""
+
+    part: Part
+    left: Part | None = None
+    result: ReadResult | None = None
+    keys: Sequence[Hashable] = ()
+    """The keys of `result`'s items."""
+    seen: Observations | None = None
+    raw: int = 0
+    duplicates: int = 0
+    is_over: bool = False
+    """Whether the part held as much as its cap and could not be split."""
+    failure: Failure | None = None
+    is_halted: bool = False
+    """Whether nothing after it is asked: it failed, or a budget was spent."""
+
+
+class Splitter:
+    """Reads the parts of one question. One account for all; nothing new is asked once a part has failed."""
+
+    def __init__(self, ask: Ask, spend: Spend, *, total: Counted | None) -> None:
+        if not isinstance(ask.profile.walk, PartitionWalk):
+            raise TypeError("only a partition is read here")
+        self.ask = ask
+        self.walk = ask.profile.walk
+        self.spend = spend
+        self.total = total
+        """The first count: that of the whole."""
+        self.counts: list[Observations] = []
+        """What the answers to counts said beside the counts."""
+        self.retried = 0
+        self._is_halted = False
+
+    def read(self, part: Part) -> Generator[Command, Any, tuple[Outcome, ...]]:
+        """Reads one part and returns the outcomes of what it was split into, in order."""
+        if self._is_halted or self.spend.exhausted():
+            return (Outcome(part, left=part),)
+        if part.chain is not None:
+            outcome = yield from self._walk_part(part, is_over=False)
+            return (outcome,)
+        counted = yield from self._count(part)
+        if isinstance(counted, Failure):
+            self._is_halted = True
+            return (Outcome(part, left=part, failure=counted, is_halted=True),)
+        if counted is None:
+            return (Outcome(part, left=part),)
+        if self.total is None:
+            self.total = counted
+        is_over = counted.value >= self.walk.cap
+        if not is_over or part.end - part.start <= self.walk.min_width:
+            outcome = yield from self._walk_part(part, is_over=is_over)
+            return (outcome,)
+        middle = (part.start + part.end) // 2
+        halves = (Part(part.start, middle), Part(middle, part.end))
+        found = yield Gather(tuple(self.read(half) for half in halves))
+        return tuple(outcome for outcomes in found for outcome in outcomes)
+
+    def _asked(self, profile: Any, part: Part) -> Ask:
+        send = self.walk.parts.send
+        bounds = ((send.from_, part.start), (send.to, part.end))
+        return replace(self.ask, profile=profile, bounds=bounds, label=self.ask.name, in_flight=1, twice=False)
+
+    def _count(self, part: Part) -> Generator[Command, Any, Counted | Failure | None]:
+        """Returns how many records a part holds, why that is not known, or nothing when a budget was spent."""
+        loop = Loop(self._asked(self.walk.count, part), Chain(), self.spend)
+        yield from loop.run()
+        self.spend.pages -= loop.link_pages  # a count is no page
+        self.retried += loop.retried
+        if loop.failure is not None:
+            return loop.failure
+        if not loop.has_content:
+            return None
+        self.counts.append(loop.seen)
+        return MALFORMED if loop.seen.count is None else loop.seen.count
+
+    def _walk_part(self, part: Part, *, is_over: bool) -> Generator[Command, Any, Outcome]:
+        chain = part.chain or Chain()
+        loop = Loop(self._asked(self.walk.inner, part), chain, self.spend)
+        before = loop.collector.across
+        result = yield from loop.run()
+        self.retried += loop.retried
+        resume = resume_of(result)
+        left: Part | None = None
+        if loop.failure is not None or loop.on_offer or loop.collector.rest:
+            goes_on = isinstance(resume, Resume) and resume.kind == "chain"
+            left = replace(part, chain=resume.chain if goes_on else None)
+        self._is_halted |= loop.failure is not None
+        return Outcome(
+            part,
+            left=left,
+            result=result,
+            keys=loop.rules.keys(result.items or [])[0],
+            seen=loop.seen,
+            raw=loop.collector.raw - chain.raw,
+            duplicates=loop.collector.across - before + loop.collector.inside,
+            is_over=is_over,
+            failure=loop.failure,
+            is_halted=loop.failure is not None,
+        )
+
+
+def read_partition(ask: Ask, chain: Chain, spend: Spend | None = None) -> Reading:
+    """Reads every part of a question, or those that an earlier read left; its parts come in one result."""
+    from .partitioned import Joined, result_of
+
+    spend = spend or Spend(budget=ask.budget, clock=ask.clock, started=ask.clock.monotonic())
+    begun = Begun(ask.clock.now(), spend.requests, spend.pages)
+    splitter = Splitter(ask, spend, total=chain.kept.count)
+    axis = splitter.walk.parts
+    parts = chain.parts or (Part(axis.from_, axis.to),)
+    found = yield Gather(tuple(splitter.read(part) for part in parts))
+    outcomes = [outcome for outcomes in found for outcome in outcomes]
+    return result_of(Joined(splitter, outcomes, chain, begun))
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """What was spent when the read began."""
+
+    at: datetime
+    requests: int
+    pages: int
+
+
+def reasons_of(outcome: Outcome) -> list[Reason]:
+    """Returns why a part is not whole, apart from what stops the whole read: that is said once, of the whole."""
+    if outcome.result is None:
+        return []
+    failure = outcome.failure
+    return [
+        reason
+        for reason in outcome.result.reasons
+        if reason.code not in ("MORE_PAGES_AVAILABLE", "SAMPLE_REQUESTED")
+        and not (reason.layer == "client" and reason.code in ("CLIENT_LIMIT_REACHED", "TIME_BUDGET_EXCEEDED"))
+        and not (failure is not None and (reason.code, reason.detail) == (failure.code, failure.detail))
+    ]
