@@ -68,6 +68,7 @@ def ran(reply: Reply) -> bool:
 
 def told(reply: Reply) -> dict[str, Any]:
     """Returns what a model reads, held to strict JSON."""
+    assert reply.content, "nothing was told; the body ran"
     document = json.loads(reply.content, parse_constant=_no_constant)
     assert isinstance(document, dict)
     return document

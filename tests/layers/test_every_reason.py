@@ -151,7 +151,9 @@ def test_a_later_whole_read_clears_it_and_a_narrower_one_does_not(row: Row) -> N
 @pytest.mark.parametrize("language", ["en", "de"])
 def test_an_answer_must_admit_it(row: Row, language: str) -> None:
     made = row.result()
-    (caveat,) = caveats([made], language=language)
+    found = caveats([made], language=language)
+    assert len(found) == 1
+    caveat = found[0]
     assert caveat.codes == (row.code,)
     assert caveat.status == row.status
     assert "orders" in caveat
