@@ -76,7 +76,7 @@ def _wait_for(socket: Path, server: subprocess.Popen[bytes]) -> None:
 
 @contextmanager
 def postgres_15() -> Iterator[Path]:
-    """Starts Debian's PostgreSQL 15 and yields the folder of its socket; the superuser is `postgres`, without password."""
+    """Starts Debian's PostgreSQL 15, yields the folder of its socket; the superuser `postgres` has no password."""
     with _folder() as folder:
         data = folder / "data"
         _run([POSTGRESQL_15 / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync"], folder)

@@ -63,7 +63,7 @@ _STATES: Final[dict[str, tuple[ReasonCode, str | None, bool]]] = {
     "40P01": ("SOURCE_UNAVAILABLE", "error_in_body", True),
 }
 """PostgreSQL, by SQLSTATE."""
-_LOST_CLASSES: Final = ("08", "57P")
+_LOST_CLASSES: Final = ("0800", "57P")
 _NUMBERS: Final[dict[int, tuple[ReasonCode, str | None, bool]]] = {
     1969: ("TIME_BUDGET_EXCEEDED", "source_timeout", False),
     3024: ("TIME_BUDGET_EXCEEDED", "source_timeout", False),

@@ -29,6 +29,8 @@ class Opened:
     timeout_s: float | None = None
     """How long the server lets one request of ours run."""
     timeout_is_ours: bool = False
+    row_security: bool = False
+    """Whether policies may leave rows out."""
     cap: int | None = None
     """Rows after which this session's settings cut any statement without a limit of its own."""
     has_remote: bool = False
@@ -62,6 +64,9 @@ class Server(Protocol):
     def streams(self) -> bool:
         """Whether rows arrive while the statement runs, so that a broken-off one must not be read to its end."""
 
+    def own(self, connection: Connection) -> Connection:
+        """Prepares a connection that was made for the read and goes back to its pool afterwards."""
+
     def open(self, connection: Connection, *, timeout_s: float | None, row_security: bool) -> Opened:
         """Begins a read-only transaction over one snapshot.
 
@@ -72,7 +77,7 @@ class Server(Protocol):
     def touched(self, connection: Connection, opened: Opened) -> Signals:
         """Asks what a statement that has just begun reads from."""
 
-    def ended(self, connection: Connection) -> Signals:
+    def ended(self, connection: Connection, opened: Opened) -> Signals:
         """Asks for the server's signals about the statement that has just ended."""
 
     def close(self, connection: Connection, opened: Opened | None) -> None:
@@ -128,6 +133,10 @@ class PostgreSQL:
     name: str = "postgresql"
     streams: bool = False
 
+    def own(self, connection: Connection) -> Connection:
+        """Takes an engine's connection out of autocommit mode; its pool puts it back."""
+        return connection.execution_options(isolation_level="REPEATABLE READ")
+
     def open(self, connection: Connection, *, timeout_s: float | None, row_security: bool) -> Opened:
         """Begins the transaction."""
         connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
@@ -139,7 +148,7 @@ class PostgreSQL:
         switch = "on" if row_security else "off"
         connection.exec_driver_sql(f"SET LOCAL row_security = {switch}")
         connection.exec_driver_sql(f"SET LOCAL statement_timeout = {milliseconds}")
-        return Opened(_token(*state), timeout_s=limit_s, timeout_is_ours=ours)
+        return Opened(_token(*state), timeout_s=limit_s, timeout_is_ours=ours, row_security=row_security)
 
     def touched(self, connection: Connection, opened: Opened) -> Signals:
         """Foreign tables lie outside the snapshot, and materialized views lag: both are found by their locks."""
@@ -151,9 +160,12 @@ class PostgreSQL:
         )
         return Signals(notices=stale, is_snapshot=all(kind != "f" for kind, _ in found))
 
-    def ended(self, connection: Connection) -> Signals:
-        """There is nothing more to ask."""
-        return Signals()
+    def ended(self, connection: Connection, opened: Opened) -> Signals:
+        """Looks whether a function of the statement has switched policies on, which then hid rows in silence."""
+        (switch,) = _row(connection, "SELECT current_setting('row_security')")
+        if switch == "off" or opened.row_security:
+            return Signals()
+        return Signals((Reason(code="VISIBILITY_RESTRICTED", source=self.name),))
 
     def close(self, connection: Connection, opened: Opened | None) -> None:
         """Rolls back: settings of the transaction go with it."""
@@ -184,6 +196,10 @@ class MySQL:
     name: str = "mariadb"
     streams: bool = True
 
+    def own(self, connection: Connection) -> Connection:
+        """Needs nothing: the transaction is begun by a statement, also in autocommit mode."""
+        return connection
+
     def open(self, connection: Connection, *, timeout_s: float | None, row_security: bool) -> Opened:
         """Begins the transaction. The session's own limits are read, not lifted; ours have a `LIMIT` of their own."""
         maria = self.name == "mariadb"
@@ -213,7 +229,7 @@ class MySQL:
         """Says what was asked at the beginning: rows are on their way and nothing else may be asked."""
         return Signals(is_snapshot=not opened.has_remote)
 
-    def ended(self, connection: Connection) -> Signals:
+    def ended(self, connection: Connection, opened: Opened) -> Signals:
         """Reads the warnings first: any other statement would clear them."""
         warnings = connection.exec_driver_sql("SHOW WARNINGS").fetchall()
         counted = int(_row(connection, "SELECT @@warning_count LIMIT 1")[0])
@@ -261,6 +277,10 @@ class SQLite:
     name: str = "sqlite"
     streams: bool = False
 
+    def own(self, connection: Connection) -> Connection:
+        """Needs nothing: the transaction is begun by a statement, also in autocommit mode."""
+        return connection
+
     def open(self, connection: Connection, *, timeout_s: float | None, row_security: bool) -> Opened:
         """Begins the transaction; its snapshot is that of its first read."""
         raw: Any = connection.connection.driver_connection
@@ -278,7 +298,7 @@ class SQLite:
         """Every table lies in the transaction."""
         return Signals()
 
-    def ended(self, connection: Connection) -> Signals:
+    def ended(self, connection: Connection, opened: Opened) -> Signals:
         """There is nothing more to ask."""
         return Signals()
 

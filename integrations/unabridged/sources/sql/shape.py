@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final, Literal
 
 from unabridged.contract.errors import InvalidInput
@@ -20,6 +21,17 @@ FIRST_WORDS: Final[dict[Family, frozenset[str]]] = {
     "sqlite": frozenset({"SELECT", "WITH", "VALUES", "EXPLAIN"}),
 }
 """What a statement that reads begins with. What may still write (`WITH x AS (DELETE ...)`) the database refuses."""
+_ACTS: Final[dict[Family, re.Pattern[str]]] = {
+    "postgresql": re.compile(
+        r"LO_(?!GET)\w+|LOWRITE|DBLINK\w*|SET_CONFIG|PG_NOTIFY|PG_PROMOTE|PG_RELOAD_CONF|PG_ROTATE_LOGFILE\w*"
+        r"|PG_(?:TERMINATE|CANCEL)_BACKEND|PG_(?:TRY_)?ADVISORY_\w+|PG_SWITCH_WAL|PG_CREATE_\w+|PG_DROP_\w+"
+        r"|PG_FILE_\w+|PG_LOGICAL_\w+|PG_REPLICATION_\w+|PG_STAT_RESET\w*|PG_EXPORT_SNAPSHOT|QUERY_TO_XML\w*",
+        re.IGNORECASE,
+    ),
+    "mysql": re.compile(r"GET_LOCK|RELEASE_\w*LOCKS?|SETVAL|NEXTVAL", re.IGNORECASE),
+    "sqlite": re.compile(r"LOAD_EXTENSION|WRITEFILE|EDIT|FTS3_TOKENIZER", re.IGNORECASE),
+}
+"""Functions that act, and that a read-only transaction does not stop on every server."""
 _WRITES: Final = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE", "REPLACE"})
 
 _BLANKS: Final = r"(?P<blank>\s+)"
@@ -115,7 +127,16 @@ def _tokens(text: str, reader: re.Pattern[str], family: Family) -> Iterator[Toke
             depth += (piece == "(") - (piece == ")")
             yield Token("mark", piece, depth)
         elif kind in ("word", "number", "bind", "quoted", "tag"):
-            yield Token(kind, piece.upper() if kind == "word" else piece if kind != "quoted" else "", depth)
+            yield Token(kind, _text(kind, piece), depth)
+
+
+def _text(kind: str, piece: str) -> str:
+    """Words in capitals; of what is quoted only names in double quotes, which may be those of functions."""
+    if kind == "word":
+        return piece.upper()
+    if kind == "quoted":
+        return piece[1:-1] if piece.startswith('"') else ""
+    return piece
 
 
 def _end_of_comment(text: str, start: int) -> int:
@@ -132,15 +153,19 @@ def _check(tokens: Sequence[Token], text: str, family: Family) -> None:
     if family == "mysql" and re.search(r"/\*M?!", text):
         raise InvalidInput(field="statement", rule="must not hold comments that are executed")
     ends = [n for n, t in enumerate(tokens) if t.text == ";" and t.kind == "mark"]
-    if ends and any(t.text != ";" for t in tokens[ends[0] :]):
+    if ends and any(t.text != ";" or t.kind != "mark" for t in tokens[ends[0] :]):
         raise InvalidInput(field="statement", rule="must be one statement")
-    first = next((t for t in tokens if t.text != "("), None)
+    first = next((t for t in tokens if t.text != "(" or t.kind != "mark"), None)
     allowed = FIRST_WORDS[family]
     if first is None or first.kind != "word" or first.text not in allowed:
         words = ", ".join(sorted(allowed))
         raise InvalidInput(field="statement", rule=f"must only read: it must begin with one of {words}")
     if first.text != "EXPLAIN" and any(t.kind == "word" and t.text == "INTO" for t in tokens):
         raise InvalidInput(field="statement", rule="must only read: it must not put its result INTO anything")
+    for token, following in pairwise(tokens):
+        named = token.kind in ("word", "quoted") and following.kind == "mark" and following.text == "("
+        if named and _ACTS[family].fullmatch(token.text):
+            raise InvalidInput(field="statement", rule="must only read: it calls a function that acts")
 
 
 def _shape(tokens: Sequence[Token], bound: Callable[[str, int], object]) -> Shape:

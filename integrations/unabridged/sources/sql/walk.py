@@ -49,6 +49,7 @@ class Walk:
         self.touched = Signals()
         self.signals = Signals()
         self._asked_at = self.started
+        self._arriving: Any = None
 
     @property
     def elapsed_s(self) -> float:
@@ -95,18 +96,22 @@ class Walk:
         broken: InvalidInput | None = None
         self.opened = None
         try:
-            connection = self.ask.bind.connect() if isinstance(self.ask.bind, Engine) else self.ask.bind
+            bind = self.ask.bind
+            connection = bind.connect() if isinstance(bind, Engine) else bind
             self.server = server_of(connection)
+            if isinstance(bind, Engine):
+                self.server.own(connection)
             opened = self.server.open(connection, timeout_s=self._left_s(), row_security=row_security)
             self.opened = opened
             self.server.watch(connection, self._is_late if self.ask.budget.max_seconds is not None else None)
             if self.ask.count is not None:
                 self.count = self._counted(connection, self.ask.count)
             result = self._sent(connection, self.ask.statement, _STREAM)
+            self._arriving = getattr(result.cursor, "_result", None)
             self.touched = self.server.touched(connection, opened)
             yield from self._fetched(result)
             if self.ended:
-                self.signals = self.server.ended(connection)
+                self.signals = self.server.ended(connection, opened)
         except Caught as error:
             broken = self._note(error)
         finally:
@@ -245,7 +250,8 @@ class Walk:
             self.server.watch(connection, None)
         if result is not None and not self.ended and self.server.streams:
             usable = False
-            _abandon(connection)
+            if getattr(self._arriving, "unbuffered_active", False):
+                self._arriving.unbuffered_active = False  # else PyMySQL reads all rows when its cursor is closed
         elif result is not None:
             with suppress(*Caught):
                 result.close()
@@ -258,12 +264,3 @@ class Walk:
             connection.rollback()
             if isinstance(self.ask.bind, Engine):
                 connection.close()
-
-
-def _abandon(connection: Connection) -> None:
-    """Lets PyMySQL forget the rows that are on their way: it would read all of them when its cursor is closed."""
-    with suppress(*Caught):
-        raw: Any = connection.connection.driver_connection
-        rows: Any = getattr(raw, "_result", None)
-        if getattr(rows, "unbuffered_active", False):
-            rows.unbuffered_active = False

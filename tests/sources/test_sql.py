@@ -1,0 +1,418 @@
+"""Reads of a database through SQLAlchemy, on SQLite: one snapshot, no write, no changed text, no silent cut."""
+
+from __future__ import annotations
+
+import pickle
+import sqlite3
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from unabridged import Budget, Query, WriteIntent, session
+from unabridged.contract import InvalidInput, resume_of
+from unabridged.sources.sql import aread_sql, read_sql, sql_pages
+from unabridged.sources.sql.failures import Trouble, failure_of, is_write
+from unabridged.sources.sql.shape import Family
+from unabridged.sources.sql.values import field_names, plain
+
+SECRET = "s3cr3t-value"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "t.db"
+
+
+@pytest.fixture
+def engine(path: Path) -> Iterator[sa.Engine]:
+    with sqlite3.connect(path) as made:
+        made.execute("PRAGMA journal_mode = WAL")
+        made.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, body TEXT)")
+        made.executemany("INSERT INTO t VALUES (?, ?)", [(n, f"body {n}") for n in range(1, 26)])
+    made.close()
+    found = sa.create_engine(f"sqlite:///{path}")
+    yield found
+    found.dispose()
+
+
+def rows_in(path: Path) -> int:
+    with sqlite3.connect(path) as other:
+        (count,) = other.execute("SELECT count(*) FROM t").fetchone()
+    other.close()
+    return int(count)
+
+
+def keys(result: Any) -> list[str]:
+    return [reason.key for reason in result.reasons]
+
+
+def test_a_read_to_the_end_is_complete_in_one_snapshot(engine: sa.Engine) -> None:
+    result = read_sql(engine, "SELECT * FROM t", resource="t", id="id", count="SELECT count(*) FROM t")
+    assert (result.status, result.consistency, result.proof.level) == ("complete", "snapshot", "snapshot")
+    assert (result.proof.end, result.proof.count, result.proof.basis) == ("end_of_result", 25, "server")
+    assert (result.total.value, result.total.kind) == (25, "exact")
+    assert result.ids == tuple(range(1, 26))
+    assert result.scope.visibility == "caller"
+
+
+def test_an_empty_table_is_empty_and_complete(engine: sa.Engine) -> None:
+    result = read_sql(engine, "SELECT * FROM t WHERE id > 99", resource="t", id="id")
+    assert (result.status, result.items) == ("complete", [])
+    assert result.proves_absence()
+
+
+@pytest.mark.parametrize(("most", "status"), [(26, "complete"), (25, "complete"), (24, "partial"), (1, "partial")])
+def test_the_limit_of_records_is_exact(engine: sa.Engine, most: int, status: str) -> None:
+    result = read_sql(engine, "SELECT * FROM t", resource="t", id="id", budget=Budget(max_items=most))
+    assert (result.status, result.returned) == (status, min(25, most))
+    if status == "partial":
+        assert keys(result) == ["CLIENT_LIMIT_REACHED:max_items"]
+        assert result.reasons[0].limit == most
+
+
+def test_a_limit_of_records_with_its_count_says_how_many_there_are(engine: sa.Engine) -> None:
+    count = "SELECT count(*) FROM t"
+    result = read_sql(engine, "SELECT * FROM t", resource="t", id="id", count=count, budget=Budget(max_items=3))
+    assert (result.returned, result.total.value, result.status) == (3, 25, "partial")
+
+
+# R17: a cap is a matter of fetching, not of the text.
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT count(*) FROM t",
+        "SELECT 1 UNION SELECT 2",
+        "WITH a AS (SELECT id FROM t) SELECT * FROM a",
+        "SELECT id FROM t -- x",
+    ],
+)
+def test_r17_a_statement_runs_to_the_letter(engine: sa.Engine, statement: str) -> None:
+    sent: list[str] = []
+    sa.event.listen(engine, "before_cursor_execute", lambda _c, _cu, text, *_: sent.append(text))
+    result = read_sql(engine, statement, resource="t", id=None, budget=Budget(max_items=10))
+    assert statement in sent
+    assert not any("LIMIT" in text.upper() for text in sent)
+    assert result.status == ("complete" if result.returned < 10 else "partial")
+    assert result.returned <= 10
+
+
+# R51: writes in disguise.
+@pytest.mark.parametrize(
+    "statement", ["WITH a AS (SELECT 1) DELETE FROM t", "SELECT 1; DROP TABLE t", "/*x*/ DELETE FROM t"]
+)
+def test_r51_a_write_in_disguise_is_refused(engine: sa.Engine, path: Path, statement: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        read_sql(engine, statement, resource="t", id=None)
+    assert refused.value.__context__ is None
+    assert rows_in(path) == 25
+
+
+@pytest.mark.parametrize("statement", ["EXPLAIN DELETE FROM t", "SELECT 'delete'"])
+def test_r51_what_only_looks_like_a_write_runs(engine: sa.Engine, path: Path, statement: str) -> None:
+    assert read_sql(engine, statement, resource="t", id=None).status == "complete"
+    assert rows_in(path) == 25
+
+
+def test_the_connection_may_write_again_after_a_read(engine: sa.Engine, path: Path) -> None:
+    read_sql(engine, "SELECT * FROM t", resource="t", id="id")
+    with engine.begin() as connection:
+        connection.exec_driver_sql("DELETE FROM t WHERE id = 1")
+    assert rows_in(path) == 24
+
+
+# R12: a long text is whole, whatever SQLAlchemy's own repr would show.
+def test_r12_a_long_text_is_not_cut(engine: sa.Engine) -> None:
+    with engine.begin() as connection:
+        connection.execute(sa.text("INSERT INTO t VALUES (99, :body)"), {"body": "x" * 2000})
+        assert "truncated" in str(connection.exec_driver_sql("SELECT * FROM t WHERE id = 99").fetchall())
+    result = read_sql(engine, "SELECT * FROM t WHERE id = 99", resource="t", id="id")
+    assert result.items is not None
+    assert len(result.items[0]["body"]) == 2000
+
+
+def test_a_statement_of_sqlalchemy_is_read_with_its_own_limit(engine: sa.Engine) -> None:
+    t = sa.table("t", sa.column("id"), sa.column("body"))
+    whole = read_sql(engine, sa.select(t).where(t.c.id.in_([1, 2, 3])).limit(5), resource="t", id="id")
+    cut = read_sql(engine, sa.select(t).where(t.c.id.in_([1, 2, 3])).limit(3), resource="t", id="id")
+    assert (whole.status, cut.status) == ("complete", "partial")
+    assert keys(cut) == ["CLIENT_LIMIT_REACHED:page_size"]
+
+
+def test_parameters_are_bound_by_name(engine: sa.Engine) -> None:
+    result = read_sql(
+        engine, "SELECT * FROM t WHERE id <= :n", resource="t", id="id", params={"n": 3}, filters={"id_at_most": 3}
+    )
+    assert (result.status, result.returned, result.scope.filters) == ("complete", 3, {"id_at_most": 3})
+    with pytest.raises(InvalidInput, match="params"):
+        read_sql(engine, "SELECT * FROM t WHERE id <= :n", resource="t", id="id", params={})
+
+
+def test_an_offset_leaves_rows_out_and_says_so(engine: sa.Engine) -> None:
+    result = read_sql(engine, "SELECT * FROM t LIMIT 100 OFFSET 20", resource="t", id="id")
+    assert keys(result) == ["SCOPE_NARROWED"]
+
+
+def test_a_limit_inside_leaves_the_end_unknown_unless_a_count_agrees(engine: sa.Engine) -> None:
+    statement = "SELECT * FROM (SELECT * FROM t LIMIT 100) x"
+    assert read_sql(engine, statement, resource="t", id="id").status == "unknown"
+    counted = read_sql(engine, statement, resource="t", id="id", count="SELECT count(*) FROM t")
+    assert counted.status == "complete"
+
+
+def test_a_count_that_differs_inside_the_snapshot_is_a_contradiction(engine: sa.Engine) -> None:
+    count = "SELECT count(*) FROM t"
+    result = read_sql(engine, "SELECT * FROM t WHERE id > 5", resource="t", id="id", count=count)
+    assert keys(result) == ["CONSISTENCY_LOST:count_mismatch"]
+    assert (result.continuation.kind, result.consistency) == ("restart_scan", "not_established")
+
+
+def test_rows_with_one_id_are_listed_once_the_later_one_in_place(engine: sa.Engine) -> None:
+    statement = "SELECT 1 AS id, 'a' AS v UNION ALL SELECT 2, 'b' UNION ALL SELECT 1, 'c'"
+    result = read_sql(engine, statement, resource="t", id="id")
+    assert result.items == [{"id": 1, "v": "c"}, {"id": 2, "v": "b"}]
+    assert (result.read.duplicates, [n.code for n in result.warnings]) == (1, ["DUPLICATES_REMOVED"])
+
+
+@pytest.mark.parametrize("statement", ["SELECT NULL AS id", "SELECT 1 AS other"])
+def test_a_row_without_its_id_is_no_record(engine: sa.Engine, statement: str) -> None:
+    result = read_sql(engine, statement, resource="t", id="id")
+    assert (result.status, keys(result)) == ("unavailable", ["PROTOCOL_ANOMALY:malformed_page"])
+
+
+def test_several_columns_may_tell_rows_apart(engine: sa.Engine) -> None:
+    statement = "SELECT 1 AS a, 1 AS b UNION ALL SELECT 1, 2"
+    result = read_sql(engine, statement, resource="t", id=("a", "b"))
+    assert result.ids == ([1, 1], [1, 2])
+
+
+def test_rows_without_identity_are_counted_and_have_no_ids(engine: sa.Engine) -> None:
+    statement = "SELECT 1 AS a UNION ALL SELECT 1"
+    result = read_sql(engine, statement, resource="t", id=None, budget=Budget(max_items=2))
+    assert (result.status, result.returned, result.ids) == ("complete", 2, ())
+
+
+def test_a_missing_table_is_unavailable_and_no_value_is_told(engine: sa.Engine) -> None:
+    result = read_sql(engine, f"SELECT '{SECRET}' FROM nowhere", resource="t", id="id")
+    assert (result.status, result.items, keys(result)) == ("unavailable", None, ["SOURCE_UNAVAILABLE:error_in_body"])
+    assert result.reasons[0].native == {"errno": 1}
+    assert SECRET not in str(result.to_wire())
+
+
+def test_a_file_that_cannot_be_opened_is_unavailable_and_may_be_tried_again(tmp_path: Path) -> None:
+    engine = sa.create_engine(f"sqlite:///{tmp_path / 'no' / 'where.db'}")
+    result = read_sql(engine, "SELECT 1 AS id", resource="t", id="id")
+    assert (result.status, keys(result)) == ("unavailable", ["SOURCE_UNAVAILABLE:disconnect"])
+    assert result.continuation.kind == "repeat_read"
+    again = result
+    for _ in range(3):
+        again = resume_of(again).read()
+    assert again.continuation.kind == "none"
+
+
+@pytest.mark.usefixtures("engine")
+def test_a_locked_database_is_unavailable(path: Path) -> None:
+    hasty = sa.create_engine(f"sqlite:///{path}", connect_args={"timeout": 0.05})
+    with sqlite3.connect(path) as other:
+        other.execute("PRAGMA journal_mode = DELETE")
+        other.execute("BEGIN EXCLUSIVE")
+        result = read_sql(hasty, "SELECT * FROM t", resource="t", id="id")
+        other.rollback()
+    other.close()
+    hasty.dispose()
+    assert (result.status, keys(result)) == ("unavailable", ["SOURCE_UNAVAILABLE:timeout"])
+
+
+ENDLESS = "WITH RECURSIVE r(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM r) SELECT id FROM r"
+
+
+def test_time_ends_an_endless_statement_and_keeps_what_came(engine: sa.Engine) -> None:
+    budget = Budget(max_seconds=0.3, max_items=None, max_pages=None)
+    result = read_sql(engine, ENDLESS, resource="t", id="id", budget=budget)
+    assert (result.status, keys(result)) == ("partial", ["TIME_BUDGET_EXCEEDED:max_seconds"])
+    assert result.returned > 0
+    assert result.continuation.kind == "retry_with_deadline"
+
+
+def test_time_ends_a_statement_that_brings_nothing(engine: sa.Engine) -> None:
+    result = read_sql(
+        engine, f"SELECT max(id) AS id FROM ({ENDLESS})", resource="t", id="id", budget=Budget(max_seconds=0.2)
+    )
+    assert (result.status, keys(result)) == ("unavailable", ["TIME_BUDGET_EXCEEDED:max_seconds"])
+
+
+@pytest.mark.parametrize(
+    ("budget", "key"),
+    [(Budget(max_pages=1), "CLIENT_LIMIT_REACHED:max_pages"), (Budget(max_bytes=40), "CLIENT_LIMIT_REACHED:max_bytes")],
+)
+def test_other_limits_stop_between_two_batches(engine: sa.Engine, budget: Budget, key: str) -> None:
+    result = read_sql(engine, "SELECT * FROM t", resource=Query("t", page_size=10), id="id", budget=budget)
+    assert (result.returned, keys(result)) == (10, [key])
+
+
+def test_a_read_sees_one_state_while_another_session_changes_everything(engine: sa.Engine, path: Path) -> None:
+    links = sql_pages(engine, "SELECT * FROM t ORDER BY id", resource=Query("t", page_size=5), id="id")
+    seen = list(next(links).ids)
+    with sqlite3.connect(path) as other:
+        other.execute("DELETE FROM t WHERE id > 10")
+        other.execute("INSERT INTO t VALUES (500, 'new')")
+        other.execute("UPDATE t SET id = -id WHERE id < 5")
+    other.close()
+    for link in links:
+        seen += link.ids
+    assert seen == list(range(1, 26))
+    assert (link.status, link.consistency) == ("complete", "snapshot")
+    assert read_sql(engine, "SELECT * FROM t", resource="t", id="id").returned == 11
+
+
+def test_the_links_of_a_stream_are_one_chain(engine: sa.Engine) -> None:
+    with session("stream") as s:
+        links = list(sql_pages(engine, "SELECT * FROM t", resource=Query("t", page_size=10), id="id"))
+        verdict = s.judge_write(WriteIntent(tool="x", relies_on=["t"], targets=[1, 25], require="snapshot"))
+    assert [link.status for link in links] == ["partial", "partial", "complete"]
+    assert keys(links[0]) == ["MORE_PAGES_AVAILABLE"]
+    assert [link.read.continues for link in links] == [None, links[0].read.id, links[1].read.id]
+    assert len({link.scope.snapshot for link in links}) == 1
+    assert verdict.verdict == "allow"
+
+
+def test_a_stream_that_is_left_stays_partial_and_gives_its_connection_back(engine: sa.Engine) -> None:
+    with session("left") as s:
+        links = sql_pages(engine, "SELECT * FROM t", resource=Query("t", page_size=10), id="id")
+        next(links)
+        links.close()  # type: ignore[attr-defined]
+        verdict = s.judge_write(WriteIntent(tool="x", relies_on=["t"], targets=[1]))
+    assert verdict.codes == ("EVIDENCE_INCOMPLETE",)
+    assert engine.pool.checkedout() == 0  # type: ignore[attr-defined]
+
+
+def test_a_read_records_itself(engine: sa.Engine) -> None:
+    with session("one") as s:
+        result = read_sql(engine, "SELECT * FROM t", resource="t", id="id")
+        assert [read.id for read in s.reads] == [result.read.id]
+
+
+async def test_a_read_in_a_thread_records_itself_with_its_caller(engine: sa.Engine) -> None:
+    with session("async") as s:
+        result = await aread_sql(engine, "SELECT * FROM t", resource="t", id="id")
+        assert [read.id for read in s.reads] == [result.read.id]
+
+
+def test_reads_run_side_by_side(engine: sa.Engine) -> None:
+    found: list[int] = []
+    threads = [
+        threading.Thread(
+            target=lambda: found.append(read_sql(engine, "SELECT * FROM t", resource="t", id="id").returned)
+        )
+        for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [25] * 4
+
+
+def test_a_connection_keeps_its_own_settings_and_is_free_afterwards(engine: sa.Engine) -> None:
+    with engine.connect() as connection:
+        assert read_sql(connection, "SELECT * FROM t", resource="t", id="id").complete
+        assert not connection.in_transaction()
+        connection.exec_driver_sql("DELETE FROM t WHERE id = 1")
+        with pytest.raises(InvalidInput, match="transaction"):
+            read_sql(connection, "SELECT * FROM t", resource="t", id="id")
+        connection.rollback()
+    assert read_sql(connection, "SELECT * FROM t", resource="t", id="id").status == "unavailable"
+
+
+def test_a_sample_is_never_complete(engine: sa.Engine) -> None:
+    result = read_sql(
+        engine, "SELECT * FROM t", resource=Query("t", intent="sample"), id="id", budget=Budget(max_items=3)
+    )
+    assert (keys(result), result.scope.selection) == (
+        ["SAMPLE_REQUESTED", "CLIENT_LIMIT_REACHED:max_items"],
+        "the first 3",
+    )
+
+
+@pytest.mark.parametrize(
+    ("field", "options"),
+    [
+        ("bind", {"bind": "sqlite://"}),
+        ("id", {"id": ()}),
+        ("id", {"id": ""}),
+        ("params", {"params": [1]}),
+        ("budget", {"budget": 5}),
+        ("statement", {"statement": 5}),
+        ("filters", {"resource": Query("t"), "filters": {}}),
+    ],
+)
+def test_a_wrong_argument_is_named_without_its_value(engine: sa.Engine, field: str, options: dict[str, Any]) -> None:
+    given: dict[str, Any] = {"bind": engine, "statement": "SELECT 1", "resource": "t", "id": None, **options}
+    bind, statement = given.pop("bind"), given.pop("statement")
+    with pytest.raises(InvalidInput) as refused:
+        read_sql(bind, statement, **given)
+    assert refused.value.field == field
+
+
+def test_a_result_survives_pickling_without_its_connection(engine: sa.Engine) -> None:
+    result = read_sql(engine, "SELECT * FROM nowhere", resource="t", id="id")
+    assert pickle.loads(pickle.dumps(result)) == result
+
+
+@pytest.mark.parametrize(
+    ("value", "made"),
+    [
+        (Decimal("10"), 10),
+        (Decimal("10.50"), "10.50"),
+        (Decimal("NaN"), "NaN"),
+        (datetime(2026, 11, 30, 9, tzinfo=UTC), "2026-11-30T09:00:00Z"),
+        (datetime(2026, 11, 30, 9), "2026-11-30T09:00:00"),
+        (b"x", "eA=="),
+        (float("inf"), "inf"),
+        ({"a": (1, Decimal("2"))}, {"a": [1, 2]}),
+    ],
+)
+def test_a_value_becomes_what_json_holds(value: Any, made: Any) -> None:
+    assert plain(value) == made
+
+
+def test_no_column_is_lost_to_its_name() -> None:
+    assert field_names(["id", "id", "id_2"]) == ("id", "id_2", "id_2_2")
+
+
+@pytest.mark.parametrize(
+    ("trouble", "code", "detail"),
+    [
+        (Trouble(sqlstate="57014", kind="postgresql"), "TIME_BUDGET_EXCEEDED", "source_timeout"),
+        (Trouble(sqlstate="25P03", kind="postgresql"), "TIME_BUDGET_EXCEEDED", "source_timeout"),
+        (Trouble(sqlstate="40001", kind="postgresql"), "CONSISTENCY_LOST", "snapshot_changed"),
+        (Trouble(sqlstate="34000", kind="postgresql"), "CONTINUATION_EXPIRED", None),
+        (Trouble(sqlstate="42501", kind="postgresql"), "VISIBILITY_RESTRICTED", "forbidden"),
+        (Trouble(sqlstate="57P01", kind="postgresql"), "SOURCE_UNAVAILABLE", "disconnect"),
+        (Trouble(sqlstate="08006", kind="postgresql"), "SOURCE_UNAVAILABLE", "disconnect"),
+        (Trouble(sqlstate="53300", kind="postgresql"), "RATE_LIMITED", None),
+        (Trouble(sqlstate="22012", kind="postgresql"), "SOURCE_UNAVAILABLE", "error_in_body"),
+        (Trouble(errno=1969, kind="mysql"), "TIME_BUDGET_EXCEEDED", "source_timeout"),
+        (Trouble(errno=3024, kind="mysql"), "TIME_BUDGET_EXCEEDED", "source_timeout"),
+        (Trouble(errno=1412, kind="mysql"), "CONSISTENCY_LOST", "snapshot_changed"),
+        (Trouble(errno=1142, kind="mysql"), "VISIBILITY_RESTRICTED", "forbidden"),
+        (Trouble(kind="dns"), "SOURCE_UNAVAILABLE", "dns"),
+        (Trouble(kind="pool"), "SOURCE_UNAVAILABLE", "timeout"),
+        (Trouble(kind="data"), "PROTOCOL_ANOMALY", "malformed_page"),
+    ],
+)
+def test_an_error_is_judged_by_its_number(trouble: Trouble, code: str, detail: str | None) -> None:
+    failure = failure_of(trouble, opened=True)
+    assert (failure.code, failure.detail) == (code, detail)
+
+
+@pytest.mark.parametrize(("family", "trouble"), [
+    ("postgresql", Trouble(sqlstate="25006")), ("mysql", Trouble(errno=1792)), ("sqlite", Trouble(errno=8)),
+])  # fmt: skip
+def test_a_database_that_refuses_a_write_is_understood(family: Family, trouble: Trouble) -> None:
+    assert is_write(trouble, family, writes=False)
+    assert not is_write(Trouble(sqlstate="42P01", errno=1146), family, writes=True)
