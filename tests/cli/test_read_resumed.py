@@ -162,6 +162,31 @@ def test_a_fresh_scan_that_brings_nothing_leaves_the_earlier_records(place: Plac
     assert place.status()["reconciled"]["earlier"] == 4
 
 
+def test_the_records_of_several_unfinished_runs_survive_a_scan_that_brings_nothing(place: Place) -> None:
+    dead = [False]
+    with serving(lambda call: call.answer(401) if dead[0] else paged(*PAGES)(call)) as server:
+        assert place.run(server.url, "--max-pages", "2").exit_code == 3
+        assert place.run(server.url, "--resume", "--max-pages", "1").exit_code == 3
+        dead[0] = True
+        for _ in range(2):
+            assert place.run(server.url, "--resume").exit_code == 4
+            assert ids(place.part) == [1, 2, 3, 4, 1, 2]
+            assert place.status()["records"] == 6
+        dead[0] = False
+        assert place.run(server.url, "--resume").exit_code == 0
+    assert ids(place.target) == [1, 2, 3, 4, 5]
+    assert place.status()["reconciled"]["earlier"] == 4
+
+
+def test_a_fresh_scan_that_was_killed_before_it_began_loses_nothing(place: Place) -> None:
+    with serving(paged(*PAGES)) as server:
+        assert place.run(server.url, "--max-pages", "2").exit_code == 3
+        place.part.rename(place.folder / "things.jsonl.earlier")
+        assert place.run(server.url, "--resume").exit_code == 0
+    assert place.status()["reconciled"]["earlier"] == 4
+    assert place.files() == {"things.jsonl", "things.jsonl.status.json"}
+
+
 @pytest.mark.parametrize("cursor", [{"resumable": True, "ttl_s": 60}, {"resumable": True, "ttl_s": 0}])
 def test_a_cursor_that_has_outlived_its_time_is_not_sent(place: Place, cursor: dict[str, Any]) -> None:
     with serving(paged(*PAGES)) as server:

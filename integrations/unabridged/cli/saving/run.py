@@ -22,7 +22,7 @@ from .lines import PartFile, last_of_each
 from .place import PAGED, is_resumable, place_of
 from .progress import Progress
 from .signals import Interrupted, Interruptible
-from .start import Files, SaveJob, Start, begin
+from .start import Files, SaveJob, Start, begin, put_back
 from .status import Checkpoint, State, Status, write_status
 
 EXIT_CODES: Final = {"complete": 0, "partial": 3, "unknown": 3, "unavailable": 4}
@@ -182,8 +182,7 @@ class _Run:
         if before is None:
             self._write(state, header, file=None)
         else:
-            files.earlier.replace(files.part)
-            write_status(files.status, replace(before, state=state, header=header), durable=True)
+            put_back(self._job.profile, files, replace(before, state=state, header=header))
 
     def _reconciled(self, part: PartFile, files: Files, *, is_proven: bool) -> Reconciled | None:
         start = self._start

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO, Self
@@ -16,9 +16,9 @@ from unabridged.reading import Budget, Query
 from unabridged.reading.ask import Chain
 
 from .ids import Digest, Ids
-from .lines import PartFile, Stream
+from .lines import PartFile, Stream, read_lines
 from .place import CannotKeep, chain_at, is_resumable
-from .status import Checkpoint, Question, Status, read_status
+from .status import Checkpoint, Question, Status, read_status, write_status
 from .whole import Whole
 
 
@@ -96,6 +96,8 @@ def begin(job: SaveJob, *, now: datetime, say: Callable[[str], None]) -> Start:
             raise InvalidInput(field="--resume", rule="needs a file; standard output has no earlier run")
         return Start(question=Question.of(job.profile, job.query, job.url), sink=Stream(job.output))
     files = Files(job.output)
+    if job.resume and not files.part.exists() and files.earlier.exists():
+        put_back(job.profile, files, read_status(files.status))  # a fresh scan was killed before it began
     if job.resume and files.part.exists():
         return _again(job, files, now=now, say=say)
     if job.resume and files.target.exists():
@@ -176,6 +178,7 @@ def _go_on(files: Files, part: PartFile, status: Status, *, seen: dict[Hashable,
         has_content=mark.has_content,
         continues=chain.read_id,
         reasons={(reason.code, reason.detail, reason.source): reason for reason in mark.reasons},
+        earlier={mark.question.profile: {reason.code: None for reason in mark.reasons}} if mark.reasons else {},
     )
     return Start(
         question=mark.question,
@@ -202,6 +205,22 @@ def _afresh(job: SaveJob, files: Files, part: PartFile, status: Status, *, seen:
     return Start(
         question=status.checkpoint.question, sink=PartFile(files.part), files=files, earlier=earlier, before=status
     )
+
+
+def put_back(profile: Profile, files: Files, status: Status) -> None:
+    """Gives the records of earlier runs their place again, with a status that fits them.
+
+    Raises:
+        InvalidInput: they are not what an earlier run left.
+    """
+    ids = Ids(profile)
+    _, digest, count = _ids_of(ids, files.earlier)
+    lines = count if ids.exist else sum(1 for _ in read_lines(files.earlier))
+    mark = replace(status.checkpoint, seen=count, digest=digest.text, place=None)
+    size = files.earlier.stat().st_size
+    fitting = replace(status, file=files.part.name, records=lines, bytes=size, checkpoint=mark)
+    os.replace(files.earlier, files.part)
+    write_status(files.status, fitting, durable=True)
 
 
 def _join(first: Path, second: Path) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from unabridged.contract.codes import Consistency
 from unabridged.contract.continuation import (
     Continuation,
     FetchRestOfItem,
@@ -26,6 +27,7 @@ from unabridged.contract.wire import to_wire
 
 MOST_CUTS: Final = 1000
 _CAPS: Final = frozenset({"source_cap", "result_window", "page_cap"})
+_OF_THE_CHAIN: Final = frozenset({"ORDER_NOT_UNIQUE", "COUNT_NOT_EXACT", "DUPLICATES_REMOVED"})
 _LIMITS: Final = frozenset({"CLIENT_LIMIT_REACHED", "MORE_PAGES_AVAILABLE"})
 
 
@@ -53,9 +55,13 @@ class Whole:
     continues: str | None = None
     """The id of the read of an earlier run that this one goes on from."""
     total: Total = field(default_factory=Total)
+    consistency: Consistency = "interval"
+    """That of the last link with content; it speaks of all links before it, too."""
     was_lost: bool = False
     """Whether a link could not establish what state its records are from."""
     reasons: dict[Any, Reason] = field(default_factory=dict)
+    earlier: dict[str, dict[str, None]] = field(default_factory=dict)
+    """The codes of those reasons, by the source whose page gave them."""
     notices: dict[Any, Notice] = field(default_factory=dict)
     cuts: list[ItemCut] = field(default_factory=list)
     returned: dict[str, int] = field(default_factory=dict)
@@ -75,7 +81,9 @@ class Whole:
         self.pages += link.read.pages
         self.duplicates += link.read.duplicates
         self.has_content |= link.items is not None
-        self.notices.update({(n.code, str(n.observed)): n for n in link.warnings})
+        self._notice(link)
+        if link.items is not None:
+            self.consistency = link.consistency
         self.cuts += link.item_cuts[: max(0, MOST_CUTS - len(self.cuts))]
         if link.total.kind != "unknown":
             self.total = link.total
@@ -87,9 +95,19 @@ class Whole:
         for reason in link.incomplete_reasons:
             if link.items is not None and stands(reason):
                 self.reasons.setdefault((reason.code, reason.detail, reason.source), reason)
+                self.earlier.setdefault(link.sources[0].name, {})[reason.code] = None
         for source in link.sources:
             if source.status == "unavailable" and link.items is not None:
                 self.lost.setdefault(source.name, source)
+
+    def _notice(self, link: ReadResult) -> None:
+        """Takes in warnings. Some speak of the whole chain each time, and the last word counts."""
+        if link.items is not None:
+            for code in _OF_THE_CHAIN:
+                self.notices.pop(code, None)
+        for notice in link.warnings:
+            of_chain = notice.code in _OF_THE_CHAIN
+            self.notices[notice.code if of_chain else (notice.code, str(notice.observed))] = notice
 
     def standing(self) -> tuple[Reason, ...]:
         """Returns the reasons that a later run inherits when it goes on from here."""
@@ -109,8 +127,8 @@ class Whole:
         if broken_off is not None:
             reasons.insert(0, Reason(code="CLIENT_LIMIT_REACHED", detail=broken_off, layer="client"))
         lost = self.was_lost or any(reason.code == "CONSISTENCY_LOST" for reason in reasons)
-        made_up = last.items is None and self.has_content
-        consistency = "not_established" if lost else "interval" if made_up else last.consistency
+        known = self.consistency if last.items is None and self.has_content else last.consistency
+        consistency = "not_established" if lost else known
         return build_result(
             items=[] if self.has_content else None,
             reasons=reasons,
@@ -151,10 +169,7 @@ class Whole:
         return route.model_copy(update={"handle": None}) if getattr(route, "handle", None) is not None else route
 
     def _sources(self, last: ReadResult) -> tuple[SourceOutcome, ...]:
-        earlier: dict[str, list[str]] = {}
-        for reason in self.reasons.values():
-            earlier.setdefault(reason.source or last.sources[0].name, []).append(reason.code)
-        found = {source.name: self._source(source, earlier.get(source.name, [])) for source in last.sources}
+        found = {source.name: self._source(source, self.earlier.get(source.name, ())) for source in last.sources}
         for name, source in self.lost.items():
             found.setdefault(name, source)
         return tuple(found.values())
