@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from unabridged.contract.errors import InvalidInput
 from unabridged.contract.results import ReadResult
 from unabridged.profiles import Profile, load_profile
-from unabridged.profiles.combinators import FanoutWalk
+from unabridged.profiles.combinators import FanoutWalk, PartitionWalk
 
-from .ask import Chain
+from .ask import Ask, Chain
 from .links import check_url
 from .query import Budget, Query
 from .requests import plan_read
@@ -20,10 +20,28 @@ from .run import afinish_pages, afinish_read, finish_pages, finish_read, make_as
 from .transport import SystemClock
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
     from .http import AsyncHttpTransport, HttpTransport
 
 Headers = Mapping[str, str] | Sequence[tuple[str, str]]
 REPEATS = 3
+IN_FLIGHT = 8
+"""Requests at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Driving:
+    """How a read is driven: what comes out does not depend on it."""
+
+    in_flight: int = IN_FLIGHT
+    twice: bool = False
+
+    def __post_init__(self) -> None:
+        if isinstance(self.in_flight, bool) or not isinstance(self.in_flight, int) or not 1 <= self.in_flight <= 64:
+            raise InvalidInput(field="in_flight", rule="must be a whole number from 1 to 64")
+        if not isinstance(self.twice, bool):
+            raise InvalidInput(field="double_walk", rule="must be true or false")
 
 
 def read(
@@ -34,6 +52,9 @@ def read(
     client: Any = None,
     headers: Headers | None = None,
     budget: Budget | None = None,
+    in_flight: int = IN_FLIGHT,
+    double_walk: bool = False,
+    executor: Executor | None = None,
 ) -> ReadResult:
     """Reads a source until it says that this was all, or until something stops the read, and says which.
 
@@ -46,11 +67,22 @@ def read(
         client: an `httpx.Client` or `httpx2.Client`; a shared one when not given.
         headers: header fields such as credentials. They go to the URL's origin only.
         budget: what may be spent; `Budget()` when not given.
+        in_flight: requests at a time, where sources, parts or pages do not wait for each other. What comes out does
+            not depend on it.
+        double_walk: walks a second time and compares ids and records; where they are equal, the proof is
+            `double_walk`. Costs twice the requests.
+        executor: runs the sources of a fan-out: threads, processes or a cluster. Each worker uses its own client.
 
     Raises:
         InvalidInput: an argument breaks a rule; the error names the field, never the value.
     """
-    return finish_read(_start(profile, query, url, headers, budget), transport=_transport(client, budget))
+    begun = _start(profile, query, url, headers, budget, Driving(in_flight, double_walk))
+    if executor is not None:
+        from .fleet import read_on
+
+        _check_fleet(begun, client)
+        return read_on(executor, begun)
+    return finish_read(begun, transport=_transport(client, budget))
 
 
 async def aread(
@@ -61,9 +93,18 @@ async def aread(
     client: Any = None,
     headers: Headers | None = None,
     budget: Budget | None = None,
+    in_flight: int = IN_FLIGHT,
+    double_walk: bool = False,
+    executor: Executor | None = None,
 ) -> ReadResult:
     """As `read`, on an event loop, with an `AsyncClient`."""
-    return await afinish_read(_start(profile, query, url, headers, budget), transport=_async_transport(client, budget))
+    begun = _start(profile, query, url, headers, budget, Driving(in_flight, double_walk))
+    if executor is not None:
+        from .fleet import aread_on
+
+        _check_fleet(begun, client)
+        return await aread_on(executor, begun)
+    return await afinish_read(begun, transport=_async_transport(client, budget))
 
 
 def pages(
@@ -74,13 +115,15 @@ def pages(
     client: Any = None,
     headers: Headers | None = None,
     budget: Budget | None = None,
+    in_flight: int = IN_FLIGHT,
 ) -> Iterator[ReadResult]:
     """As `read`, one result a page, in constant memory apart from ids.
 
     Each result is a link of one chain and holds its own page. Every link but the last is partial because more pages
     come; the last one says what the whole chain is. Breaking off leaves the chain partial.
     """
-    return finish_pages(_start(profile, query, url, headers, budget), transport=_transport(client, budget))
+    begun = _start(profile, query, url, headers, budget, Driving(in_flight))
+    return finish_pages(begun, transport=_transport(client, budget))
 
 
 def apages(
@@ -91,9 +134,11 @@ def apages(
     client: Any = None,
     headers: Headers | None = None,
     budget: Budget | None = None,
+    in_flight: int = IN_FLIGHT,
 ) -> AsyncIterator[ReadResult]:
     """As `pages`, on an event loop."""
-    return afinish_pages(_start(profile, query, url, headers, budget), transport=_async_transport(client, budget))
+    begun = _start(profile, query, url, headers, budget, Driving(in_flight))
+    return afinish_pages(begun, transport=_async_transport(client, budget))
 
 
 def _start(
@@ -102,6 +147,7 @@ def _start(
     url: str | None,
     headers: Headers | None,
     budget: Budget | None,
+    driving: Driving | None = None,
 ) -> Resume:
     """Checks every argument before anything is sent."""
     from .http import BackoffRetries, check_host
@@ -116,12 +162,30 @@ def _start(
     if isinstance(found.walk, FanoutWalk) and len(found.walk.over) > 1 and "{source}" not in url:
         raise InvalidInput(field="url", rule="must hold {source} where a fan-out has several sources")
     ask = make_ask(found, query, url=url, clock=SystemClock(), budget=budget or Budget(), headers=headers)
-    walk = found.walk
+    _check_plan(found, ask)
+    ask = replace(ask, retries=BackoffRetries(), repeats_left=REPEATS)
+    how = driving or Driving()
+    return Resume(ask=replace(ask, in_flight=how.in_flight, twice=how.twice), chain=Chain())
+
+
+def _check_plan(profile: Profile, ask: Ask) -> None:
+    """Refuses what could not be sent, before anything is."""
+    walk = profile.walk
     if isinstance(walk, FanoutWalk):
-        plan_read(walk.inner, ask.query, url=url, headers=ask.headers, source=walk.over[0])
+        plan_read(walk.inner, ask.query, url=ask.url, headers=ask.headers, source=walk.over[0])
     else:
-        plan_read(found, ask.query, url=url, headers=ask.headers)
-    return Resume(ask=replace(ask, retries=BackoffRetries(), repeats_left=REPEATS), chain=Chain())
+        inner = walk.inner if isinstance(walk, PartitionWalk) else profile
+        plan_read(inner, ask.query, url=ask.url, headers=ask.headers)
+
+
+def _check_fleet(begun: Resume, client: Any) -> None:
+    """Refuses what cannot be read on an executor."""
+    if not isinstance(begun.ask.profile.walk, FanoutWalk):
+        raise InvalidInput(field="executor", rule="is for a fan-out; its work units are the sources")
+    if client is not None:
+        raise InvalidInput(field="client", rule="cannot go along with an executor; each worker uses its own")
+    if begun.ask.twice:
+        raise InvalidInput(field="double_walk", rule="cannot go along with an executor")
 
 
 def _transport(client: Any, budget: Budget | None) -> HttpTransport:

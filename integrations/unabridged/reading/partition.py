@@ -50,7 +50,8 @@ class Outcome:
     """The keys of `result`'s items."""
     seen: Observations | None = None
     raw: int = 0
-    duplicates: int = 0
+    across: int = 0
+    """Records of the part that an earlier page of it had held."""
     is_over: bool = False
     """Whether the part held as much as its cap and could not be split."""
     failure: Failure | None = None
@@ -135,7 +136,7 @@ class Splitter:
             keys=loop.rules.keys(result.items or [])[0],
             seen=loop.seen,
             raw=loop.collector.raw - chain.raw,
-            duplicates=loop.collector.across - before + loop.collector.inside,
+            across=loop.collector.across - before,
             is_over=is_over,
             failure=loop.failure,
             is_halted=loop.failure is not None,
@@ -174,6 +175,7 @@ def reasons_of(outcome: Outcome) -> list[Reason]:
         reason
         for reason in outcome.result.reasons
         if reason.code not in ("MORE_PAGES_AVAILABLE", "SAMPLE_REQUESTED")
+        and reason.detail != "duplicate_ids"  # the count of the whole may account for them
         and not (reason.layer == "client" and reason.code in ("CLIENT_LIMIT_REACHED", "TIME_BUDGET_EXCEEDED"))
         and not (failure is not None and (reason.code, reason.detail) == (failure.code, failure.detail))
     ]

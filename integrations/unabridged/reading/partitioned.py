@@ -79,7 +79,7 @@ def result_of(read: Joined) -> ReadResult:
         items=kept,
         reasons=verdict.reasons,
         scope=_scope(read, verdict.snapshot),
-        read=_header(read, pages),
+        read=_header(read, pages, across),
         continuation=way.route,
         total=verdict.total,
         consistency=verdict.consistency,
@@ -97,7 +97,7 @@ def result_of(read: Joined) -> ReadResult:
 def _items(read: Joined) -> tuple[list[Any], set[Hashable], int]:
     """Returns the records, each once and in its later version, every key of the chain, and how many came twice."""
     seen: set[Hashable] = set(read.chain.seen)
-    across = read.chain.across
+    across = read.chain.across + sum(outcome.across for outcome in read.outcomes)
     place: dict[Hashable, int] = {}
     items: list[Any] = []
     for outcome in read.outcomes:
@@ -146,7 +146,7 @@ def _facts(read: Joined, *, has_content: bool, unique: int, across: int) -> Fact
         last_raw=None,
         window=0,
         across=across,
-        inside=sum(r.read.duplicates for r in results),
+        inside=_inside(read),
         has_content=has_content,
         cuts=tuple(cut for r in results for cut in r.item_cuts),
         retried=read.splitter.retried,
@@ -212,7 +212,12 @@ def _scope(read: Joined, snapshot: Any) -> Scope:
     )
 
 
-def _header(read: Joined, pages: int) -> ReadHeader:
+def _inside(read: Joined) -> int:
+    """Returns how many records their own page held twice."""
+    return sum(o.result.read.duplicates - o.across for o in read.outcomes if o.result is not None)
+
+
+def _header(read: Joined, pages: int, across: int) -> ReadHeader:
     ask, spend = read.ask, read.splitter.spend
     return ReadHeader(
         id=new_read_id(),
@@ -222,7 +227,7 @@ def _header(read: Joined, pages: int) -> ReadHeader:
         finished_at=ask.clock.now(),
         requests=spend.requests - read.begun.requests,
         pages=pages,
-        duplicates=sum(o.duplicates for o in read.outcomes),
+        duplicates=across - read.chain.across + _inside(read),
         order=None if read.inner.order is None else read.inner.order.by,
         budget=spend.spent(),
         continues=read.chain.read_id,

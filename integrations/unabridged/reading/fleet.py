@@ -1,0 +1,183 @@
+"""A fan-out on any `concurrent.futures.Executor`: threads, processes, or a cluster such as Dask's.
+
+A work unit is a question and a place to start from; both can be pickled. It is read where the executor runs it, over
+that process's own client, and comes back as a result and the place where its read may go on. Credentials travel in
+the unit to the workers, and nowhere else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from unabridged._ambient import record
+from unabridged.contract.errors import UnabridgedError
+from unabridged.contract.parts import Reason, SourceOutcome
+from unabridged.contract.results import ReadResult, build_result, resume_of, with_ids, with_resume
+from unabridged.profiles.combinators import FanoutWalk
+
+from .ask import Ask, Chain
+from .cancelled import cancelled_read
+from .fanout import joined
+from .query import Budget
+from .records import RecordRules
+from .resume import Resume
+from .run import finish_read
+from .spend import Spend
+
+_LIMITS = ("max_pages", "max_items", "max_bytes", "max_requests")
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One source of a fan-out, with its share of the budget. Can be pickled; never shows what it holds."""
+
+    ask: Ask = field(repr=False)
+    chain: Chain = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Done:
+    """What became of a unit, and where its read may go on."""
+
+    result: ReadResult
+    resume: Resume | None = field(repr=False)
+
+
+def read_unit(unit: Unit) -> Done:
+    """Reads one source to its end, over the client of this process. Records nothing: the whole is recorded."""
+    from .http import HttpTransport
+
+    bounded = unit.ask.budget.max_bytes is not None
+    transport = HttpTransport() if bounded else HttpTransport(max_page_bytes=None)
+    result = finish_read(Resume(ask=unit.ask, chain=unit.chain), transport=transport, records=False)
+    resume = resume_of(result)
+    place = replace(resume, transport=None, async_transport=None) if isinstance(resume, Resume) else None
+    return Done(with_resume(result, None), place)
+
+
+@dataclass
+class Fleet:
+    """A fan-out that is being read by an executor."""
+
+    resume: Resume
+    spend: Spend
+    started_at: Any
+    units: list[tuple[str, Unit]]
+
+    @classmethod
+    def of(cls, resume: Resume) -> Fleet:
+        """Returns the work of a fan-out: one unit a source, one budget for all, shared out in equal parts."""
+        ask = resume.ask
+        walk = ask.profile.walk
+        if not isinstance(walk, FanoutWalk):
+            raise TypeError("only a fan-out is read by an executor")
+        spend = Spend(budget=ask.budget, clock=ask.clock, started=ask.clock.monotonic())
+        shares = list(shared_out(ask.budget, len(walk.over)))
+        units = [
+            (name, Unit(replace(ask, profile=walk.inner, source=name, budget=share, in_flight=1), Chain()))
+            for name, share in zip(walk.over, shares, strict=True)
+            if share is not None
+        ]
+        return cls(resume, spend, ask.clock.now(), units)
+
+    def submit(self, executor: Executor) -> list[Future[Done]]:
+        """Hands every unit to the executor."""
+        return [executor.submit(read_unit, unit) for _, unit in self.units]
+
+    def finished(self, outcomes: Sequence[Done | BaseException], *, records: bool = True) -> ReadResult:
+        """Returns the result over all sources, in the order of `over`, and records it."""
+        found = {name: _part(unit, one) for (name, unit), one in zip(self.units, outcomes, strict=True)}
+        ask = self.resume.ask
+        walk = ask.profile.walk
+        names = walk.over if isinstance(walk, FanoutWalk) else ()
+        parts = [(name, found.get(name) or _not_asked(ask, name)) for name in names]
+        for part in found.values():
+            self.spend.requests += part.read.requests
+            self.spend.pages += part.read.pages
+            self.spend.items += part.returned
+        result = joined(ask, parts, spend=self.spend, started_at=self.started_at, continues=None)
+        if records:
+            record(result)
+        return result
+
+
+def read_on(executor: Executor, resume: Resume) -> ReadResult:
+    """Reads a fan-out on an executor and returns one result; a source whose worker died is unavailable."""
+    fleet = Fleet.of(resume)
+    futures = fleet.submit(executor)
+    try:
+        outcomes = [_outcome(future) for future in futures]
+    except (KeyboardInterrupt, SystemExit):
+        for future in futures:
+            future.cancel()
+        record(cancelled_read(resume))
+        raise
+    return fleet.finished(outcomes)
+
+
+async def aread_on(executor: Executor, resume: Resume) -> ReadResult:
+    """As `read_on`, on an event loop."""
+    fleet = Fleet.of(resume)
+    waiting = [asyncio.wrap_future(future) for future in fleet.submit(executor)]
+    try:
+        outcomes = await asyncio.gather(*waiting, return_exceptions=True)
+    except asyncio.CancelledError:
+        record(cancelled_read(resume))
+        raise
+    return fleet.finished(outcomes)
+
+
+def _outcome(future: Future[Done]) -> Done | BaseException:
+    error = future.exception()
+    return future.result() if error is None else error
+
+
+def shared_out(budget: Budget, sources: int) -> Iterator[Budget | None]:
+    """Yields one share of a budget for each source; nothing for a source that is left without a page or a request.
+
+    The shares add up to the whole. Time is the same for all, since they run at once.
+    """
+    for n in range(sources):
+        shares: dict[str, int] = {}
+        for name in _LIMITS:
+            limit = getattr(budget, name)
+            if limit is not None:
+                shares[name] = limit // sources + (n < limit % sources)
+        yield None if 0 in shares.values() else replace(budget, **shares)
+
+
+def _part(unit: Unit, outcome: Done | BaseException) -> ReadResult:
+    """Returns the result of a source with its ids and its way on, neither of which travels inside a result."""
+    if isinstance(outcome, UnabridgedError):
+        raise outcome
+    if isinstance(outcome, BaseException):
+        return _lost(unit.ask)
+    result = outcome.result
+    rules = RecordRules.of(unit.ask.profile)
+    if result.items is not None and rules.id is not None:
+        with_ids(result, rules.ids(result.items))
+    return with_resume(result, outcome.resume)
+
+
+def _lost(ask: Ask) -> ReadResult:
+    """The worker of a source died, or its answer cannot travel: nothing of it is known."""
+    reason = Reason(code="SOURCE_UNAVAILABLE", detail="disconnect", layer="client", source=ask.name)
+    return _without_items(ask, reason)
+
+
+def _not_asked(ask: Ask, name: str) -> ReadResult:
+    """The budget has no share for a source."""
+    reason = Reason(code="CLIENT_LIMIT_REACHED", detail="max_requests", layer="client", source=name)
+    return _without_items(replace(ask, source=name), reason)
+
+
+def _without_items(ask: Ask, reason: Reason) -> ReadResult:
+    blank = cancelled_read(Resume(ask=ask, chain=Chain()))
+    sources = (SourceOutcome(name=ask.name, status="unavailable", reasons=(reason.code,)),)
+    return build_result(
+        items=None, reasons=[reason], scope=blank.scope, read=blank.read, proof=blank.proof, sources=sources
+    )
