@@ -47,6 +47,16 @@ def test_a_token_walk_says_what_ends_it_and_what_does_not() -> None:
     )
 
 
+def test_what_is_carried_along_is_told() -> None:
+    walk = TOKEN | {"carry": [{"read": "pit", "send": {"body": "pit.id"}}]}
+    assert words.goes_on(profile(walk)).endswith("as the parameter `cursor`, `pit` as `pit.id` of the body")
+
+
+def test_a_path_that_holds_backticks_is_still_one_span() -> None:
+    signal = {"path": "a > `0`", "when": {"expr": True}, "code": "SOURCE_UNAVAILABLE"}
+    assert words.incomplete_when(profile(TOKEN, signals=[signal])) == ("SOURCE_UNAVAILABLE where `` a > `0` `` holds",)
+
+
 def test_a_walk_without_a_stated_end_says_so() -> None:
     walk = {"by": "offset", "send": {"query": "offset"}, "unit": "item", "origin": 0, "ends_on": []}
     assert words.end_rule(profile(walk))[0].startswith("the service states no end")
@@ -108,4 +118,7 @@ def test_what_stands_inside_a_fan_out_is_told_too() -> None:
 
 def test_evidence_is_its_kind() -> None:
     assert words.evidence(profile(TOKEN)) == "document"
-    assert words.evidence(profile(TOKEN, evidence={"kind": "server", "url": "https://x.example"})) == "server"
+    found = profile(TOKEN, evidence={"kind": "server", "url": "https://x.example", "read": "2026-11-30"})
+    assert words.evidence(found) == "server"
+    assert words.evidence_source(found) == "https://x.example, read 2026-11-30"
+    assert words.evidence_source(profile(TOKEN)) == ""

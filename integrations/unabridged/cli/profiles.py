@@ -83,9 +83,13 @@ def explained(shipped: Shipped) -> dict[str, Any]:
 
 
 def _lines(shipped: Shipped) -> Iterator[str]:
+    from unabridged.profiles import words
+
     said = explained(shipped)
     yield f"{said['name']} (version {said['version']}): {said['service']}"
-    yield f"walk {said['walk']}, highest proof {said['proof']}, rests on a {said['evidence']}"
+    source = words.evidence_source(shipped.document)
+    basis = f"{said['evidence']} ({source})" if source else said["evidence"]
+    yield f"walk {said['walk']}, highest proof {said['proof']}, rests on a {basis}"
     yield from _part("A response looks like", _json(said["looks_like"]).splitlines())
     yield from _part("How it goes on", (said["goes_on"],), mark="- ")
     yield from _part("When it ends", said["end_rule"], mark="- ")

@@ -51,6 +51,14 @@ def evidence(profile: Document) -> str:
     return str(found["kind"]) if isinstance(found, Mapping) else str(found)
 
 
+def evidence_source(profile: Document) -> str:
+    """Returns the address and the day of the evidence, or nothing."""
+    found = profile.get("evidence")
+    if not isinstance(found, Mapping):
+        return ""
+    return ", ".join([str(found["url"])] * ("url" in found) + [f"read {found['read']}"] * ("read" in found))
+
+
 def goes_on(profile: Document) -> str:
     """Returns how the next page is asked for."""
     return _goes_on(profile["walk"])
@@ -100,6 +108,12 @@ def condition(when: Any) -> str:
             return "holds"
 
 
+def _code_span(path: Any) -> str:
+    """Returns a path between backticks, more of them where it holds some itself."""
+    text = str(path)
+    return f"`` {text} ``" if "`" in text else f"`{text}`"
+
+
 def _value(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
@@ -120,13 +134,13 @@ def _inside(rule: Any, walk: Document) -> tuple[str, ...]:
 def _goes_on(walk: Document) -> str:
     match walk["by"]:
         case "token":
-            return f"`{walk['read']}` of a page is sent as {_place(walk['send'])}"
+            return f"{_code_span(walk['read'])} of a page is sent as {_place(walk['send'])}{_carried(walk)}"
         case "link" if walk["where"] == "header":
             return f"the Link header names the next page, with the relation `{walk.get('rel', 'next')}`"
         case "link":
-            return f"`{walk['path']}` of the body is the address of the next page"
+            return f"{_code_span(walk['path'])} of the body is the address of the next page"
         case "key":
-            return f"`{walk['from_item']}` of the last record is sent as {_place(walk['send'])}"
+            return f"`{walk['from_item']}` of the last record is sent as {_place(walk['send'])}{_carried(walk)}"
         case "offset":
             unit = "records" if walk["unit"] == "item" else "pages"
             return f"{unit} are counted from {walk['origin']}, and the number is sent as {_place(walk['send'])}"
@@ -146,6 +160,10 @@ def _goes_on(walk: Document) -> str:
             )
         case _:
             return f"a walk by {walk['by']}"
+
+
+def _carried(walk: Document) -> str:
+    return "".join(f", {_code_span(one['read'])} as {_place(one['send'])}" for one in walk.get("carry", ()))
 
 
 def _list(values: Any) -> str:
@@ -177,7 +195,9 @@ def _end(walk: Document, profile: Document) -> Iterator[str]:
             yield from _job_end(walk)
         case "stream":
             last = walk.get("terminator")
-            yield f"the end is proven by a last line whose `{last}` is true" if last else "no end is stated"
+            yield (
+                f"the end is proven by a last line for which {_code_span(last)} is true" if last else "no end is stated"
+            )
         case "range":
             where = f"`{walk['total']}`" if walk.get("total") else "the total of `Content-Range`"
             yield f"the end is proven when the ranges cover {where} without a gap"
@@ -192,24 +212,24 @@ def _end(walk: Document, profile: Document) -> Iterator[str]:
 
 
 def _token_end(walk: Document) -> Iterator[str]:
-    read, flag = walk["read"], walk.get("more_flag")
+    read, flag = _code_span(walk["read"]), _code_span(walk.get("more_flag"))
     ends = dict.fromkeys(walk["ends_on"])
     if walk.get("empty_token") == "end":
         ends["empty"] = None
     if walk.get("repeated_token") == "end":
         ends["same_token"] = None
     words = {
-        "absent": f"`{read}` is missing",
-        "null": f"`{read}` is null",
-        "zero": f"`{read}` is 0",
-        "empty": f"`{read}` is an empty text",
+        "absent": f"{read} is missing",
+        "null": f"{read} is null",
+        "zero": f"{read} is 0",
+        "empty": f"{read} is an empty text",
         "same_token": "the token that was sent comes back",
         "empty_page": "a page holds no record",
-        "flag": f"`{flag}` is false",
+        "flag": f"{flag} is false",
     }
     yield _proven([words[end] for end in ends])
-    if flag:
-        yield f"`{flag}` true without a token is PROTOCOL_ANOMALY:continuation_missing"
+    if walk.get("more_flag"):
+        yield f"{flag} true without a token is PROTOCOL_ANOMALY:continuation_missing"
     if "empty_page" not in ends:
         yield "an empty page with a token is not the end"
     if walk.get("empty_token") == "cursor":
@@ -276,17 +296,17 @@ def _proven(ways: list[str]) -> str:
 def _incomplete(profile: Document) -> Iterator[str]:
     for signal in profile.get("signals", ()):
         if "code" in signal:
-            yield f"{_code(signal)} where `{signal['path']}` {condition(signal['when'])}"
+            yield f"{_code(signal)} where {_code_span(signal['path'])} {condition(signal['when'])}"
     for error in profile.get("errors", ()):
-        yield f"{_code(error)} where `{error['path']}` {condition(error['when'])}; the page is discarded"
+        yield f"{_code(error)} where {_code_span(error['path'])} {condition(error['when'])}; the page is discarded"
     for dead in profile.get("expired", ()):
         marks = [f"the status is {dead['status']}"] if "status" in dead else []
-        marks += [f"`{dead['path']}` {condition(dead['when'])}"] if "path" in dead else []
+        marks += [f"{_code_span(dead['path'])} {condition(dead['when'])}"] if "path" in dead else []
         then = "; the walk begins anew once" if dead.get("then") == "restart_once" else ""
         yield f"CONTINUATION_EXPIRED where a cursor was sent and {' and '.join(marks)}{then}"
     for cut in profile.get("item_cuts", ()):
         mark = condition(cut["when"]) if "when" in cut else f"holds {cut['list_len']} entries or more"
-        yield f"ITEM_TRUNCATED where `{cut['path']}` of a record {mark} ({cut['why']})"
+        yield f"ITEM_TRUNCATED where {_code_span(cut['path'])} of a record {mark} ({cut['why']})"
     for scope in profile.get("scope", ()):
         if "warning" not in scope:
             yield f"{scope.get('code', 'SCOPE_NARROWED')}: {_scope(scope)}"
@@ -305,12 +325,12 @@ def _remarks(profile: Document) -> Iterator[str]:
     count = profile.get("count")
     if count:
         kind = _COUNTS.get(count.get("kind", ""), "of the kind that the body says")
-        yield f"`{count['path']}` is a count of records, {kind}"
+        yield f"{_code_span(count['path'])} is a count of records, {kind}"
     if profile.get("snapshot"):
-        yield f"`{profile['snapshot']['path']}` must be the same on every page: one snapshot"
+        yield f"{_code_span(profile['snapshot']['path'])} must be the same on every page: one snapshot"
     for signal in profile.get("signals", ()):
         if "warning" in signal:
-            yield f"warning {signal['warning']} where `{signal['path']}` {condition(signal['when'])}"
+            yield f"warning {signal['warning']} where {_code_span(signal['path'])} {condition(signal['when'])}"
     for scope in profile.get("scope", ()):
         if "warning" in scope:
             yield f"warning {scope['warning']}: {_scope(scope)}"
