@@ -145,6 +145,14 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("padding without an id", document(id=None, drop_ids=[1]), "drop_ids: needs an id"),
     ("padding that is an object", document(drop_ids=[{"a": CANARY}]), "drop_ids.0: must be a text, a number"),
     ("two values in one place", document(filters={"a": {"query": "cursor"}}), "filters: two values are sent"),
+    ("a filter where a query parameter is carried", document(
+        {"by": "token", "read": "next", "send": {"query": "cursor"}, "ends_on": ["absent"], "empty_token": "end",
+         "repeated_token": "anomaly", "carry": [{"read": "pit", "send": {"query": "pit"}}]},
+        filters={"a": {"query": "pit"}}), "filters: two values are sent"),
+    ("two filters where a key of the body is carried", document(
+        {"by": "token", "read": "next", "send": {"query": "cursor"}, "ends_on": ["absent"], "empty_token": "end",
+         "repeated_token": "anomaly", "carry": [{"read": "pit", "send": {"body": "pit"}}]},
+        filters={"a": {"body": "pit"}, "b": {"body": "pit"}}), "filters: two values are sent"),
     ("a null without a form", document(filters={"a": {"query": "b", "null": None}}), "filters.a: null must be"),
     ("a fan-out over nothing", document({"by": "fanout", "over": [], "inner": document()}), "walk.over: "),
     ("a fan-out over one source twice", document({"by": "fanout", "over": ["a", "a"], "inner": document()}),

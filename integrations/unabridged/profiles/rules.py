@@ -53,7 +53,7 @@ def _places(profile: Profile) -> str | None:
     """Two values in one place of a request would overwrite each other."""
     paging = profile.paging
     places = [send.place for send in sends_of(profile)]
-    if len(set(places)) != len(places):
+    if len(set(places)) != len(places) - len(_opened(profile)):
         return "filters: two values are sent in one place"
     bodies = [name for kind, name in places if kind == "body"]
     if any(a != b and b.startswith(f"{a}.") for a in bodies for b in bodies):
@@ -61,6 +61,16 @@ def _places(profile: Profile) -> str | None:
     if bodies and isinstance(paging, LinkWalk):
         return "filters: a followed link carries no body"
     return None
+
+
+def _opened(profile: Profile) -> set[tuple[str, str]]:
+    """Returns where a filter gives the first value of what is carried from then on, such as a point in time.
+
+    In a body alone the carried value takes the filter's place; elsewhere both would be sent.
+    """
+    walk = profile.paging
+    carried = {one.send.place for one in walk.carry} if isinstance(walk, TokenWalk | KeyWalk) else set()
+    return {send.place for send in profile.filters.values() if send.body is not None} & carried
 
 
 def sends_of(profile: Profile) -> list[Send]:
