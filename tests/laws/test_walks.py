@@ -59,7 +59,7 @@ def test_a_chain_that_ends_complete_after_limits_of_ours_has_delivered_every_id(
     source: Source, limits: dict[str, int]
 ) -> None:
     links = follow(read(source, limits), source)
-    own = {"CLIENT_LIMIT_REACHED", "TIME_BUDGET_EXCEEDED", "MORE_PAGES_AVAILABLE"}
+    own = {"CLIENT_LIMIT_REACHED", "TIME_BUDGET_EXCEEDED", "MORE_PAGES_AVAILABLE", "JOB_NOT_FINISHED"}
     if links[-1].complete and all(set(link.codes) <= own for link in links[:-1]):
         assert delivered(links) == source.truth
         assert sum(link.returned for link in links) == len(source.truth) or any(link.read.duplicates for link in links)
@@ -132,6 +132,70 @@ def test_a_dropped_page_is_never_taken_for_the_end(pages: list[list[Any]], data:
     assert not read(liar, {}).complete
 
 
+@given(sources(), budgets())
+def test_requests_in_flight_change_nothing(source: Source, limits: dict[str, int]) -> None:
+    """An honest source, no matter in which order its pages arrive; faults strike by the number of a request."""
+    source.faults = {}
+    if source.profile["walk"]["by"] in ("job", "stream"):
+        return
+    one = read(source, limits)
+    other = run_read(
+        load_profile(source.profile), "things", url=URL, transport=source, clock=VirtualClock(), in_flight=4,
+        budget=Budget.unlimited(**limits),
+    )  # fmt: skip
+    if not limits.keys() & {"max_requests", "max_pages", "max_items", "max_bytes"}:
+        assert (one.status, one.codes, list(one.ids)) == (other.status, other.codes, list(other.ids))
+    if other.complete:
+        assert delivered([other]) == source.truth
+    if "max_items" in limits:
+        assert other.returned <= limits["max_items"]
+    if "max_pages" in limits:
+        assert other.read.pages <= limits["max_pages"]
+    if "max_requests" in limits:
+        assert other.read.requests <= limits["max_requests"]
+
+
+@given(sources(), faults)
+def test_two_walks_of_a_source_that_stands_still_prove_it_and_never_more(
+    source: Source, struck: dict[int, int]
+) -> None:
+    source.faults = struck
+    result = run_read(
+        load_profile(source.profile), "things", url=URL, transport=source, clock=VirtualClock(), double_walk=True
+    )
+    if result.complete:
+        assert delivered([result]) == source.truth
+    if not struck and result.complete:
+        assert result.proof.level == "double_walk"
+
+
+@given(st.text(max_size=40), st.integers(1, 7), st.integers(1, 3))
+def test_a_text_read_in_ranges_and_links_is_the_text(text: str, size: int, most: int) -> None:
+    data = text.encode("utf-8", "replace")
+    whole = data.decode()
+    profile = load_profile({"name": "doc", "version": 1, "walk": {"by": "range", "unit": "bytes", "size": size}})
+
+    class Document:
+        def send(self, request: Request, *, timeout_s: float | None) -> Response | Fault:
+            start, end = map(int, dict(request.headers)["Range"].removeprefix("bytes=").split("-"))
+            if start >= len(data):
+                return Response(416, (("Content-Range", f"bytes */{len(data)}"),))
+            piece = data[start : end + 1]
+            return Response(206, (("Content-Range", f"bytes {start}-{start + len(piece) - 1}/{len(data)}"),), piece)
+
+    found, resume = "", None
+    for _ in range(200):
+        result = run_read(
+            profile, "doc", url=URL, transport=Document(), clock=VirtualClock(), resume=resume,
+            budget=Budget.unlimited(max_pages=most + 4 // size),
+        )  # fmt: skip
+        found += (result.items or [{"text": ""}])[0]["text"]
+        resume = resume_of(result)
+        if result.complete:
+            break
+    assert found == whole
+
+
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=6),
     lambda inner: (
@@ -184,6 +248,8 @@ def test_no_answer_of_a_source_breaks_a_read(
     source: Source, replies: list[Response | Fault], limits: dict[str, int], intent: Any
 ) -> None:
     made = {**source.profile, **RULES, "size": {"send": {"query": "limit"}, "max": 3, "read": "used"}}
+    if made["walk"]["by"] == "partition":
+        made = source.profile  # the rules of a page belong to the profiles inside
     if "overfetch" in made["walk"]:
         made["walk"] = {**made["walk"], "overfetch": 1}
     result = run_read(

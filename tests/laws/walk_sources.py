@@ -205,16 +205,88 @@ def single_source(ids: list[int], cap: int, *, counted: bool, overfetch: int | N
     return Source(base(walk, **more, **_count(counted)), [ids], serve)
 
 
+def range_source(ids: list[int], size: int, most: int) -> Source:
+    """A source of ranges that may give fewer records than it was asked for."""
+    walk: dict[str, Any] = {
+        "by": "range", "unit": "items", "size": size, "total": "total",
+        "send": {"start": {"query": "from"}, "end": {"query": "to"}},
+    }  # fmt: skip
+
+    def serve(source: Source, request: Request) -> Response:
+        start, end = int(_param(request, "from", "0")), int(_param(request, "to", "0")) + 1
+        return body(source.flat[start : min(end, start + most)], total=len(source.flat))
+
+    return Source(base(walk), [ids], serve)
+
+
+def stream_source(ids: list[int], cut: int) -> Source:
+    """A source of lines, which may be cut after any number of bytes."""
+    walk: dict[str, Any] = {"by": "stream", "terminator": "type == 'done'"}
+
+    def serve(source: Source, _: Request) -> Response:
+        rows = [{"id": one} for one in source.flat]
+        whole = "".join(json.dumps(row) + "\n" for row in [*rows, {"type": "done"}]).encode()
+        return Response(200, (), whole[:cut])
+
+    return Source({**base(walk), "items": "@"}, [ids], serve)
+
+
+def job_source(inner: Source, running: int) -> Source:
+    """A source that runs for some time before it gives its pages."""
+    walk = {
+        "by": "job", "state": "state", "running": ["RUNNING"], "ok": ["DONE"], "failed": ["FAILED"], "poll_s": 5,
+        "inner": inner.profile["walk"],
+    }  # fmt: skip
+    left = [running]
+
+    def serve(source: Source, request: Request) -> Response:
+        if left[0] > 0:
+            left[0] -= 1
+            return Response(200, (), json.dumps({"state": "RUNNING", "items": [{"id": 999}]}).encode())
+        reply = inner.serve(source, request)
+        return Response(200, reply.headers, json.dumps({**json.loads(reply.body), "state": "DONE"}).encode())
+
+    return Source({**inner.profile, "walk": walk}, inner.pages, serve)
+
+
+def partition_source(ids: list[int], cap: int, *, split: bool) -> Source:
+    """A source that counts exactly and gives at most `cap` records of any part."""
+    inner = base({"by": "single", "cap": cap})
+    walk = {
+        "by": "partition", "axis": "id", "cap": cap, "min_width": 1 if split else 64,
+        "parts": {"from": 0, "to": 64, "send": {"from": {"query": "ge"}, "to": {"query": "lt"}}},
+        "count": {"name": "count", "version": 1, "walk": {"by": "single"}, "count": {"path": "n", "kind": "exact"}},
+        "inner": inner,
+    }  # fmt: skip
+
+    def serve(source: Source, request: Request) -> Response:
+        low, high = int(_param(request, "ge", "0")), int(_param(request, "lt", "64"))
+        part = [one for one in source.flat if low <= one < high]
+        return body(part[:cap], n=len(part))
+
+    return Source({"name": "law", "version": 1, "walk": walk}, [ids], serve)
+
+
 paged = st.lists(st.lists(st.integers(0, 40), max_size=4), min_size=1, max_size=7)
 unique_ids = st.lists(st.integers(0, 60), max_size=14, unique=True)
 faults = st.dictionaries(st.integers(0, 8), st.integers(0, len(FAULTS) - 1), max_size=3)
+
+
+finished = st.one_of(
+    st.builds(lambda pages: token_source(pages, "absent", counted=False), paged),
+    st.builds(lambda pages: link_source(pages, "body", counted=True), paged),
+    st.builds(lambda ids: offset_source(ids, 3, "total", unit="item", origin=0, counted=False), unique_ids),
+    st.builds(lambda ids: single_source(ids, 6, counted=False, overfetch=None), unique_ids),
+)
+"""What a job may give once it has finished."""
+KINDS = ["token", "link", "key", "offset", "single", "range", "stream", "job", "partition"]
 
 
 @st.composite
 def sources(draw: st.DrawFn) -> Source:
     """Returns a source of any walk, with any collection, page size and faults."""
     counted = draw(st.booleans())
-    kind = draw(st.sampled_from(["token", "link", "key", "offset", "single"]))
+    kind = draw(st.sampled_from(KINDS))
     if kind == "token":
         source = token_source(draw(paged), draw(st.sampled_from(sorted(TOKEN_ENDS))), counted=counted)
     elif kind == "link":
@@ -231,6 +303,14 @@ def sources(draw: st.DrawFn) -> Source:
             origin=draw(st.integers(0, 1)),
             counted=counted,
         )
+    elif kind == "range":
+        source = range_source(draw(unique_ids), draw(st.integers(1, 5)), draw(st.integers(1, 5)))
+    elif kind == "stream":
+        source = stream_source(draw(unique_ids), draw(st.integers(0, 400)))
+    elif kind == "job":
+        source = job_source(draw(finished), draw(st.integers(0, 3)))
+    elif kind == "partition":
+        source = partition_source(draw(unique_ids), draw(st.integers(1, 6)), split=draw(st.booleans()))
     else:
         overfetch = draw(st.none() | st.integers(1, 2))
         source = single_source(draw(unique_ids), draw(st.integers(1, 8)), counted=counted, overfetch=overfetch)

@@ -77,6 +77,7 @@ class Server:
         class Quiet(ThreadingHTTPServer):
             daemon_threads = True
             block_on_close = False
+            request_queue_size = 64  # several requests in flight connect at once
 
             def handle_error(self, request: Any, client_address: Any) -> None:
                 return

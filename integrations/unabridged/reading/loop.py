@@ -105,7 +105,9 @@ class Loop:
             request = self._request()
             if request is None:
                 break
+            self.spend.in_flight += 1
             outcome = yield from self._fetch(request)
+            self.spend.in_flight -= 1
             if outcome is None:
                 break
             if isinstance(outcome, Failure):
@@ -193,7 +195,7 @@ class Loop:
 
     def _may_not_poll(self) -> bool:
         """Tells whether a budget ends before a running job may be asked again, and notes which."""
-        self.limits = self.spend.exhausted()
+        self.limits = self.spend.exhausted(own=1)
         remaining = self.spend.remaining_s
         if not self.limits and remaining is not None and self.poll_s >= remaining:
             self.limits = (("TIME_BUDGET_EXCEEDED", "max_seconds", None),)

@@ -21,6 +21,8 @@ class Spend:
     pages: int = 0
     items: int = 0
     """Records that envelopes of this read hold: those delivered, and those of readings that go on."""
+    in_flight: int = 0
+    """Pages that were asked for and have not arrived; each counts as a page, so that the limit is exact."""
     requests: int = 0
     size_bytes: int = 0
     retries: int = 0
@@ -40,11 +42,15 @@ class Spend:
         """Records that may still be delivered."""
         return None if self.budget.max_items is None else max(0, self.budget.max_items - self.items)
 
-    def exhausted(self) -> tuple[tuple[ReasonCode, str, int | None], ...]:
-        """Returns every exhausted budget: code, detail and limit."""
+    def exhausted(self, *, own: int = 0) -> tuple[tuple[ReasonCode, str, int | None], ...]:
+        """Returns every exhausted budget: code, detail and limit.
+
+        Args:
+            own: the pages in flight that belong to whoever asks.
+        """
         budget = self.budget
         found: list[tuple[ReasonCode, str, int | None]] = []
-        if budget.max_pages is not None and self.pages >= budget.max_pages:
+        if budget.max_pages is not None and self.pages + self.in_flight - own >= budget.max_pages:
             found.append(("CLIENT_LIMIT_REACHED", "max_pages", budget.max_pages))
         if budget.max_items is not None and self.items >= budget.max_items:
             found.append(("CLIENT_LIMIT_REACHED", "max_items", budget.max_items))
