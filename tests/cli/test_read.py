@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -164,6 +165,23 @@ def test_of_records_that_come_twice_the_later_version_is_kept(place: Place) -> N
     assert result.exit_code == 0
     assert records(place.target) == [{"id": 0, "seen": 0}, {"id": 7, "seen": 1}, {"id": 1, "seen": 1}]
     assert json.loads(result.stdout)["finding_count"] == 3
+
+
+def test_pages_that_do_not_wait_for_each_other_are_asked_for_together_and_saved_in_order(place: Place) -> None:
+    walk = {"by": "offset", "send": {"query": "page"}, "unit": "page", "origin": 0, "ends_on": ["total"]}
+    changes: dict[str, Any] = {"walk": walk, "count": {"path": "total", "kind": "exact"}}
+    changes["size"] = {"send": {"query": "size"}, "max": 5}
+
+    def respond(call: Call) -> None:
+        number = int(call.query["page"])
+        time.sleep(0.05 if number % 2 else 0.1)
+        call.page({"items": [{"id": number * 5 + n} for n in range(5)], "total": 50})
+
+    with serving(respond) as server:
+        result = place.run(server.url, **changes)
+    assert result.exit_code == 0
+    assert ids(place.target) == list(range(50))
+    assert len(server.calls) == 10
 
 
 def test_filters_are_json_values_and_what_is_no_json_is_a_text(place: Place) -> None:

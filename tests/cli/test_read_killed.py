@@ -14,7 +14,7 @@ import pytest
 
 pytest.importorskip("click")
 
-from cli.saved import RESUMABLE, Place, ids, paged, records
+from cli.saved import RESUMABLE, TOKEN, Place, ids, paged, records
 from reading.served import Call, serving
 
 TEXT = "a long text, " * 40
@@ -78,6 +78,32 @@ def test_a_signal_before_the_first_page_leaves_nothing_and_is_unavailable(place:
     assert process.returncode == 4
     assert json.loads(out)["status"] == "unavailable"
     assert place.files() == {"things.jsonl.status.json"}
+
+
+def test_requests_in_flight_do_not_hold_a_run_that_is_asked_to_stop(place: Place) -> None:
+    def respond(call: Call) -> None:
+        if call.path.startswith("/eu"):
+            call.page({"items": [{"id": 1}], "next": None})
+        else:
+            time.sleep(20)
+            call.hang_up()
+
+    inner = {"name": "things", "version": 1, "items": "items", "id": "id", "walk": TOKEN}
+    profile = place.folder / "fanout.json"
+    walk = {"by": "fanout", "over": ["eu", "us"], "inner": inner}
+    profile.write_text(json.dumps({"name": "things", "version": 1, "walk": walk}))
+    with serving(respond) as server:
+        url = server.url.replace("/things", "/{source}/things")
+        process = place.start(url, "--profile", str(profile))
+        until = time.monotonic() + 20
+        while len(server.calls) < 2 and time.monotonic() < until:
+            time.sleep(0.01)
+        process.terminate()
+        began = time.monotonic()
+        out, _ = process.communicate(timeout=20)
+        assert time.monotonic() - began < 5
+    assert process.returncode == 4
+    assert json.loads(out)["status"] == "unavailable"
 
 
 @pytest.mark.parametrize("attempt", range(3))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -32,6 +34,7 @@ _AT_LEAST_1: Final = click.IntRange(min=1)
 @click.option("--max-pages", type=_AT_LEAST_1, help="Default: 1000.")
 @click.option("--max-items", type=_AT_LEAST_1, help="Default: 100000.")
 @click.option("--max-seconds", type=click.FloatRange(min=0, min_open=True), help="Default: 60.")
+@click.option("--in-flight", type=click.IntRange(1, 64), default=8, show_default=True, help="Requests at a time.")
 @click.option("--no-limit", is_flag=True, help="Lift every limit that is not stated, that of bytes too.")
 @click.option("--header", "headers", metavar="'NAME: VALUE'", multiple=True, help="A header field.")
 @click.option(
@@ -63,6 +66,9 @@ def read(url: str, profile_name: str, **options: Any) -> None:
         raise click.UsageError(str(error)) from None
     to_stderr = options["output"] == "-"
     click.echo(json.dumps(saved.header, ensure_ascii=False, indent=None if to_stderr else 2), err=to_stderr)
+    if saved.state == "interrupted" and threading.active_count() > 1:
+        sys.stdout.flush()
+        os._exit(saved.exit_code)  # requests that nobody waits for must not hold a process that was asked to stop
     sys.exit(saved.exit_code)
 
 
@@ -87,6 +93,7 @@ def _saved(url: str, profile_name: str, options: dict[str, Any]) -> Any:
         output=sys.stdout.buffer if options["output"] == "-" else _path(options["output"], resource),
         resume=options["resume"],
         overwrite=options["overwrite"],
+        in_flight=options["in_flight"],
     )
     progress = Progress(sys.stderr, clock=time.monotonic, quiet=options["quiet"])
     saved = save(job, progress=progress)

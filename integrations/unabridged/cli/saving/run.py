@@ -10,9 +10,10 @@ from typing import Any, Final, Literal
 
 from unabridged.contract.results import ReadResult, resume_of
 from unabridged.reading import Resume, SystemClock, Transport
-from unabridged.reading.api import _start, _transport
-from unabridged.reading.ask import Emit, Send, Sleep
+from unabridged.reading.api import Driving, _start, _transport
+from unabridged.reading.ask import Emit
 from unabridged.reading.cancelled import cancelled_read
+from unabridged.reading.driving import Crew
 from unabridged.reading.loop import Loop
 from unabridged.reading.run import finish_pages
 
@@ -55,7 +56,7 @@ def save(job: SaveJob, *, progress: Progress, transport: Transport | None = None
     Raises:
         InvalidInput: an argument breaks a rule, or a file is in the way. Nothing was sent then.
     """
-    resume = _start(job.profile, job.query, job.url, job.headers, job.budget)
+    resume = _start(job.profile, job.query, job.url, job.headers, job.budget, Driving(job.in_flight))
     with Interruptible() as stop:
         with stop.held():
             start = begin(job, now=resume.ask.clock.now(), say=progress.say)
@@ -234,17 +235,19 @@ class _Run:
 def _pages_of(loop: Loop, transport: Transport) -> Generator[ReadResult, None, None]:
     """Drives a loop page by page. Between two pages the loop rests, and shows where it stands."""
     reading = loop.run(stream=True)
+    crew = Crew(transport, loop.ask.clock, loop.ask.in_flight)
     reply: Any = None
-    while True:
-        try:
-            command = reading.send(reply)
-        except StopIteration as end:
-            yield end.value
-            return
-        reply = None
-        if isinstance(command, Send):
-            reply = transport.send(command.request, timeout_s=command.timeout_s)
-        elif isinstance(command, Sleep):
-            loop.ask.clock.sleep(command.seconds)
-        elif isinstance(command, Emit):
-            yield command.result
+    try:
+        while True:
+            try:
+                command = reading.send(reply)
+            except StopIteration as end:
+                yield end.value
+                return
+            reply = None
+            if isinstance(command, Emit):
+                yield command.result
+            else:
+                reply = crew.answer(command)
+    finally:
+        crew.dismiss()

@@ -35,6 +35,8 @@ class SaveJob:
     """A file, or a stream of bytes."""
     resume: bool = False
     overwrite: bool = False
+    in_flight: int = 8
+    """Requests at a time, where pages or sources do not wait for each other."""
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from unabridged.contract.continuation import (
     first_that_applies,
 )
 from unabridged.contract.ids import is_token
-from unabridged.contract.parts import ItemCut, Notice, Reason, SourceOutcome, Total
+from unabridged.contract.parts import ItemCut, Notice, Proof, Reason, SourceOutcome, Total
 from unabridged.contract.results import ReadResult, build_result, status_for
 from unabridged.contract.wire import to_wire
 
@@ -137,7 +137,7 @@ class Whole:
             continuation=self._route(last),
             total=self.total if self.has_content else last.total,
             consistency=consistency,
-            proof=last.proof,
+            proof=Proof(basis=last.proof.basis) if reasons else last.proof,
             sources=self._sources(last),
             item_cuts=tuple(self.cuts),
             warnings=tuple(self.notices.values()),
