@@ -207,7 +207,8 @@ def test_filters_are_json_values_and_what_is_no_json_is_a_text(place: Place) -> 
 
 def test_limits_can_be_lifted_and_those_that_are_stated_stay(place: Place) -> None:
     with serving(paged([1], [2], [3])) as server:
-        result = place.run(server.url, "--no-limit", "--max-items", "2", "--page-size", "1")
+        result = place.run(server.url, "--no-limit", "--max-items", "2", "--max-bytes", "5000", "--page-size", "1")
+    assert json.loads(result.stdout)["read"]["budget"]["max_bytes"] == 5000
     assert json.loads(result.stdout)["read"]["budget"]["max_items"] == 2
     assert "max_pages" not in json.loads(result.stdout)["read"]["budget"]
     assert result.exit_code == 3

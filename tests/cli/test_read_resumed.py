@@ -297,7 +297,7 @@ def test_records_without_an_identity_cannot_be_compared_and_that_is_said(place: 
         result = place.run(server.url, "--resume", id=None)
     assert result.exit_code == 0
     assert records(place.target) == [{"id": 1}, {"id": 2}]
-    assert "have no ids of their own" in result.stderr
+    assert "bear no ids of their own" in result.stderr
     assert place.status()["reconciled"] is None
 
 

@@ -33,6 +33,7 @@ _AT_LEAST_1: Final = click.IntRange(min=1)
 @click.option("--page-size", type=_AT_LEAST_1, help="Records a page.")
 @click.option("--max-pages", type=_AT_LEAST_1, help="Default: 1000.")
 @click.option("--max-items", type=_AT_LEAST_1, help="Default: 100000.")
+@click.option("--max-bytes", type=_AT_LEAST_1, help="Of all bodies together. Default: 64 MiB.")
 @click.option("--max-seconds", type=click.FloatRange(min=0, min_open=True), help="Default: 60.")
 @click.option("--in-flight", type=click.IntRange(1, 64), default=8, show_default=True, help="Requests at a time.")
 @click.option("--no-limit", is_flag=True, help="Lift every limit that is not stated, that of bytes too.")
@@ -145,7 +146,7 @@ def _value(text: str) -> Any:
 def _budget(options: dict[str, Any]) -> Budget:
     from unabridged.reading import Budget
 
-    names = ("max_pages", "max_items", "max_seconds")
+    names = ("max_pages", "max_items", "max_bytes", "max_seconds")
     stated = {name: options[name] for name in names if options[name] is not None}
     if options["no_limit"]:
         return Budget.unlimited(max_retries=Budget().max_retries, **stated)

@@ -190,7 +190,7 @@ class _Run:
         if start.before is None or not self._whole.has_content:
             return None
         if start.earlier is None:
-            self._progress.say("the records have no ids of their own, so that the two runs cannot be compared")
+            self._progress.say("the records bear no ids of their own by which the two runs could be compared")
             return None
         now: dict[Any, Any] = {}
         for keys, found in self._ids.in_file(files.part, upto=part.settled):
