@@ -269,6 +269,74 @@ def test_a_read_sees_one_state_while_another_session_changes_everything(engine: 
     assert read_sql(engine, "SELECT * FROM t", resource="t", id="id").returned == 11
 
 
+# R24: a cleanup that pages over what it changes visits every row when it reads first, in one snapshot.
+def test_r24_a_walk_over_what_its_own_writes_change_misses_nothing(engine: sa.Engine, path: Path) -> None:
+    with engine.begin() as connection:
+        connection.exec_driver_sql("CREATE TABLE jobs (id INTEGER PRIMARY KEY, status TEXT)")
+        connection.execute(
+            sa.text("INSERT INTO jobs VALUES (:id, 'stuck')"), [{"id": number} for number in range(1, 251)]
+        )
+    visited: list[Any] = []
+    statement = "SELECT * FROM jobs WHERE status = 'stuck'"
+    with sqlite3.connect(path) as other:
+        for link in sql_pages(engine, statement, resource=Query("jobs", page_size=100), id="id"):
+            visited += link.ids
+            other.executemany("UPDATE jobs SET status = 'failed' WHERE id = ?", [(id_,) for id_ in link.ids])
+            other.commit()
+    other.close()
+    assert (link.status, visited) == ("complete", list(range(1, 251)))
+    assert read_sql(engine, statement, resource="jobs", id="id").items == []
+
+
+# R25: an order with ties is no danger within one statement; a page of an offset walk is never the whole.
+def test_r25_ties_are_harmless_in_one_statement_and_an_offset_page_is_never_complete(engine: sa.Engine) -> None:
+    tied = "SELECT * FROM t ORDER BY 'same'"
+    assert read_sql(engine, tied, resource="t", id="id").complete
+    pages = [read_sql(engine, f"{tied} LIMIT 10 OFFSET {at}", resource="t", id="id") for at in (0, 10, 20)]
+    assert [page.status for page in pages] == ["partial"] * 3
+
+
+class Interrupting:
+    """A clock of a machine on which somebody presses Ctrl-C in the middle of the read."""
+
+    def __init__(self, after: int) -> None:
+        self._left = after
+
+    def now(self) -> datetime:
+        return datetime.now(UTC)
+
+    def monotonic(self) -> float:
+        self._left -= 1
+        if self._left == 0:
+            raise KeyboardInterrupt
+        return 0.0
+
+    def sleep(self, seconds: float) -> None: ...
+
+    async def asleep(self, seconds: float) -> None: ...
+
+
+def test_a_read_that_is_broken_off_leaves_evidence_and_no_transaction(engine: sa.Engine) -> None:
+    with session("broken") as s:
+        with pytest.raises(KeyboardInterrupt):
+            read_sql(engine, "SELECT * FROM t", resource="t", id="id", clock=Interrupting(after=5))
+        (read,) = s.reads
+    assert (read.status, [(r.code, r.detail) for r in read.reasons]) == (
+        "unavailable",
+        [("SOURCE_UNAVAILABLE", "cancelled")],
+    )
+    assert engine.pool.checkedout() == 0  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("options", [{"isolation_level": "AUTOCOMMIT"}, {}])
+def test_a_file_that_is_opened_for_reading_only_is_read(engine: sa.Engine, path: Path, options: dict[str, Any]) -> None:
+    engine.dispose()
+    read_only = sa.create_engine(f"sqlite:///file:{path}?mode=ro&uri=true", **options)
+    for _ in range(2):
+        assert read_sql(read_only, "SELECT * FROM t", resource="t", id="id").complete
+    read_only.dispose()
+
+
 def test_the_links_of_a_stream_are_one_chain(engine: sa.Engine) -> None:
     with session("stream") as s:
         links = list(sql_pages(engine, "SELECT * FROM t", resource=Query("t", page_size=10), id="id"))

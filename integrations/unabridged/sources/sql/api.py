@@ -37,7 +37,8 @@ def read_sql(
 
     On PostgreSQL, rows that a policy would hide make the read partial (`VISIBILITY_RESTRICTED`). Not every right can
     be seen from here: a view may leave rows out, and a function may do what its owner may. Use a role that may only
-    read. A `Connection` must not be in a transaction; its own settings, such as a role, hold.
+    read. A `Connection` must not be in a transaction; its own settings, such as a role, hold. On MariaDB and MySQL a
+    read that stops early leaves rows on the way, so its connection is closed, and a new one made where it is used on.
 
     Args:
         bind: an engine or a connection to PostgreSQL, MariaDB, MySQL or SQLite.

@@ -35,12 +35,14 @@ class Walk:
         self.opened: Opened | None = None
         self.count: int | None = None
         self.raw = self.batches = self.requests = self.size = self.duplicates = 0
-        self.seen: dict[Hashable, int] = {}
-        """The key of each record, and its place in the read."""
+        self.seen: set[Hashable] = set()
+        """The key of each record."""
         self.items: list[dict[str, Any]] = []
         """The records of the envelope that is being filled."""
         self.base = 0
         """Records of earlier envelopes."""
+        self._places: dict[Hashable, int] | None = None
+        """Where the records of this envelope stand; made when one of them comes a second time."""
         self.ended = False
         self.hidden = False
         """Whether policies of the database left rows out."""
@@ -64,7 +66,7 @@ class Walk:
     def start_envelope(self) -> None:
         """Begins the next envelope of a stream."""
         self.base += len(self.items)
-        self.items = []
+        self.items, self._places = [], None
 
     def run(self) -> Generator[None, None, None]:
         """Fills `items`, and stops for a moment after each batch.
@@ -136,7 +138,8 @@ class Walk:
         return connection.execute(sent.what, dict(sent.params or {}), execution_options=options)
 
     def _counted(self, connection: Connection, sent: Sent) -> int | None:
-        row = self._sent(connection, sent, {}).fetchone()
+        with self._sent(connection, sent, {} if self.server.streams else _STREAM) as result:
+            row = result.fetchone()
         value = row[0] if row is not None and len(row) == 1 else None
         return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
@@ -178,17 +181,32 @@ class Walk:
             self.items += records[:room]
             self.raw += min(room, len(records))
             return len(records) > room
-        seen, items, base = self.seen, self.items, self.base
+        fresh = set(keys)
+        room = len(records) if most is None else most - len(self.seen)
+        if len(fresh) == len(records) <= room and self.seen.isdisjoint(fresh):
+            self.seen |= fresh
+            self.items += records
+            self.raw += len(records)
+            self._places = None
+            return False
+        return self._keep_one_by_one(records, keys)
+
+    def _keep_one_by_one(self, records: list[dict[str, Any]], keys: list[Hashable]) -> bool:
+        most, seen, items = self.ask.budget.max_items, self.seen, self.items
         for record, key in zip(records, keys, strict=True):
-            place = seen.get(key)
-            if place is not None:
+            if key in seen:
                 self.duplicates += 1
-                if place >= base:
-                    items[place - base] = record
+                if self._places is None:
+                    self._places = {k: n for n, k in enumerate(self._keys(items) or ())}
+                place = self._places.get(key)
+                if place is not None:
+                    items[place] = record
             elif most is not None and len(seen) >= most:
                 return True
             else:
-                seen[key] = base + len(items)
+                seen.add(key)
+                if self._places is not None:
+                    self._places[key] = len(items)
                 items.append(record)
             self.raw += 1
         return False
@@ -198,7 +216,7 @@ class Walk:
         columns = self.ask.id
         if columns is None:
             return None
-        if any(name not in records[0] for name in columns):
+        if not records or any(name not in records[0] for name in columns):
             return None
         if not self.ask.composite:
             ids = [record[columns[0]] for record in records]
