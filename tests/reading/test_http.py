@@ -395,3 +395,9 @@ def test_a_budget_without_a_limit_of_bytes_has_none_a_page_either() -> None:
     with serving(lambda call: call.answer(200, body)) as server:
         assert read(profile(), "things", url=server.url, budget=Budget.unlimited()).complete
         assert codes(read(profile(), "things", url=server.url, budget=QUICK)) == {"CLIENT_LIMIT_REACHED"}
+
+
+async def test_a_host_that_no_resolver_takes_is_a_source_that_cannot_be_found() -> None:
+    url = f"http://{'a' * 70}.example/"
+    assert keys(read(profile(), "things", url=url, budget=QUICK)) == {"SOURCE_UNAVAILABLE:dns"}
+    assert keys(await aread(profile(), "things", url=url, budget=QUICK)) == {"SOURCE_UNAVAILABLE:dns"}

@@ -20,15 +20,16 @@ from dataclasses import dataclass, replace
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from types import ModuleType
 from typing import Any, Final
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 import httpx
 import tenacity
 
-from unabridged.contract.errors import InvalidInput
+from unabridged.contract.errors import InvalidInput, value_free
 
 from .bodies import Body, Stopped
 from .links import MalformedLink, absolute, origin
+from .quiet import in_a_read, keep_quiet
 from .transport import Fault, Request, Response
 
 MAX_PAGE_BYTES: Final = 8 * 1024 * 1024
@@ -36,6 +37,8 @@ REQUEST_TIMEOUT_S: Final = 30.0
 """How long one exchange may take where the time budget allows more."""
 MAX_REDIRECTS: Final = 5
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
+_BELOW: Final = (OSError, UnicodeError)
+"""What comes from below the client: sockets, and host names that no resolver takes."""
 _CODINGS: Final = "gzip, deflate"
 _ASKS: Final = {"accept-encoding": _CODINGS}
 
@@ -52,7 +55,10 @@ class HttpTransport:
     def send(self, request: Request, *, timeout_s: float | None) -> Response | Fault:
         """Returns the response, or what went wrong; follows redirects within the origin."""
         client = self._client if self._client is not None else shared_client()
-        exchange = Exchange(self._lib, request, timeout_s, self._most)
+        with in_a_read():
+            return self._exchanged(client, Exchange(self._lib, request, timeout_s, self._most))
+
+    def _exchanged(self, client: Any, exchange: Exchange) -> Response | Fault:
         while True:
             try:
                 response = client.send(exchange.built(client, self._asks_plainly), stream=True, **exchange.options())
@@ -66,7 +72,7 @@ class HttpTransport:
                             exchange.feed(chunk)
                 finally:
                     response.close()
-            except (self._lib.HTTPError, self._lib.InvalidURL, self._lib.StreamError, OSError) as error:
+            except (self._lib.HTTPError, self._lib.InvalidURL, self._lib.StreamError, *_BELOW) as error:
                 return exchange.fault_of(error)
             except Stopped as stopped:
                 return stopped.fault
@@ -88,7 +94,10 @@ class AsyncHttpTransport:
     async def send(self, request: Request, *, timeout_s: float | None) -> Response | Fault:
         """Returns the response, or what went wrong; follows redirects within the origin."""
         client = self._client if self._client is not None else self._opened()
-        exchange = Exchange(self._lib, request, timeout_s, self._most)
+        with in_a_read():
+            return await self._exchanged(client, Exchange(self._lib, request, timeout_s, self._most))
+
+    async def _exchanged(self, client: Any, exchange: Exchange) -> Response | Fault:
         while True:
             try:
                 async with asyncio.timeout(exchange.remaining_s()):
@@ -107,7 +116,7 @@ class AsyncHttpTransport:
                         await response.aclose()
             except TimeoutError:
                 return exchange.timed_out()
-            except (self._lib.HTTPError, self._lib.InvalidURL, self._lib.StreamError, OSError) as error:
+            except (self._lib.HTTPError, self._lib.InvalidURL, self._lib.StreamError, *_BELOW) as error:
                 return exchange.fault_of(error)
             except Stopped as stopped:
                 return stopped.fault
@@ -222,7 +231,7 @@ class Exchange:
             return Fault("short_body", status=self._status, headers=self._headers)
         cause: BaseException | None = error
         while cause is not None:
-            if isinstance(cause, socket.gaierror):
+            if isinstance(cause, socket.gaierror | UnicodeError):
                 return Fault("dns")
             cause = cause.__cause__ or cause.__context__
         return Fault("disconnect")
@@ -237,7 +246,8 @@ class Exchange:
         status = self._status or 0
         if not self._body.is_whole:
             return Fault("short_body", status=status, headers=self._headers)
-        return Response(status=status, headers=self._headers, body=self._body.content())
+        elsewhere = self._url if self._redirects else None
+        return Response(status=status, headers=self._headers, body=self._body.content(), url=elsewhere)
 
     def _redirect(self) -> str | None:
         if self._status not in _REDIRECTS or self._redirects >= MAX_REDIRECTS:
@@ -251,9 +261,16 @@ class Exchange:
             target = absolute(location, context=self._url)
         except MalformedLink:
             return None
+        if origin(target) != origin(self._url) or not self._asks_the_same(target):
+            return None
         self._redirects += 1
         self._body = Body(None, self._most)
-        return target if origin(target) == origin(self._url) else None
+        return target
+
+    def _asks_the_same(self, target: str) -> bool:
+        """Tells whether an address carries every parameter of the request: without one it answers something else."""
+        there = set(parse_qsl(urlsplit(target).query, keep_blank_values=True))
+        return there.issuperset(parse_qsl(urlsplit(self._url).query, keep_blank_values=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,6 +318,7 @@ def asks_plainly(client: Any) -> bool:
     return bool(client.headers.get("accept-encoding") == _CODINGS)
 
 
+@value_free
 def check_host(url: str) -> None:
     """Refuses an address that the client could not even parse.
 
@@ -358,6 +376,7 @@ def _forget_after_fork() -> None:
     _shared.pop("client", None)
 
 
+keep_quiet()
 atexit.register(close_shared_client)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_after_fork)

@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from json.decoder import scanstring
 from typing import Any, Final, Literal, NoReturn
 
 from unabridged.contract.codes import Layer, ReasonCode
