@@ -19,9 +19,14 @@ No message holds a value, a body or a token; messages name a field and a rule.
 from __future__ import annotations
 
 import re
-from typing import Any, Self
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, ParamSpec, Self, TypeVar
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-\[\]@:]{0,79}\Z")
+
+_Given = ParamSpec("_Given")
+_Made = TypeVar("_Made")
 
 
 def printable_name(name: object) -> str:
@@ -54,6 +59,23 @@ class UnabridgedError(Exception):
 
 def _rebuild(kind: type[UnabridgedError], fields: dict[str, Any]) -> UnabridgedError:
     return kind(**fields)
+
+
+def value_free(function: Callable[_Given, _Made]) -> Callable[_Given, _Made]:
+    """Lets the errors of a function leave without the errors that led to them.
+
+    `raise ... from None` hides those from a traceback only: `__context__` would still carry what was refused.
+    """
+
+    @wraps(function)
+    def checked(*args: _Given.args, **kwargs: _Given.kwargs) -> _Made:
+        try:
+            return function(*args, **kwargs)
+        except UnabridgedError as error:
+            error.__context__ = error.__cause__ = None
+            raise
+
+    return checked
 
 
 class InvalidInput(UnabridgedError):

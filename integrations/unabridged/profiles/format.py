@@ -12,6 +12,7 @@ from typing import Annotated, Any, Final, Literal, Self, get_args
 from pydantic import Field, StrictBool, StrictInt, StrictStr, ValidationError, model_validator
 
 from unabridged.contract.codes import CutWhy, ReasonCode, TotalKind, Visibility, WarningCode
+from unabridged.contract.errors import value_free
 
 from .conditions import PagePath, Piece, RecordPath, Scalar, Send, When, broken
 from .errors import profile_error
@@ -250,6 +251,7 @@ class Profile(Piece):
     evidence: Literal["server", "recording", "document"] | Evidence = "document"
     on_failure: Literal["partial", "unavailable"] = "partial"
 
+    @value_free
     def __init__(self, **data: Any) -> None:
         try:
             super().__init__(**data)

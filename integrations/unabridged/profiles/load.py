@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from unabridged.contract.errors import ProfileError
+from unabridged.contract.errors import ProfileError, value_free
 
 from .format import Profile
 from .services import shipped_index
@@ -16,6 +16,7 @@ from .strict import parse_strict
 _MAX_FILE_BYTES: Final = 1024 * 1024
 
 
+@value_free
 def load_profile(source: str | os.PathLike[str] | Mapping[str, Any] | Profile) -> Profile:
     """Returns a checked profile.
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from unabridged.contract.errors import InvalidInput, ProfileError, printable_name
+from unabridged.contract.errors import InvalidInput, ProfileError, printable_name, value_free
 
 
+@value_free
 def parse_strict(text: str, *, field: str, error: type[InvalidInput] = ProfileError) -> Any:
     """Returns the value of a JSON text; a key that stands twice, NaN and Infinity are refused.
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urldefrag, urljoin, urlsplit
 
-from unabridged.contract.errors import InvalidInput
+from unabridged.contract.errors import InvalidInput, value_free
 
 _TOKEN = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
 _TARGET: Final = re.compile(r"<((?:[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=]|%[0-9A-Fa-f]{2})*)>")
@@ -131,6 +131,7 @@ def origin(url: str) -> tuple[str, str, int]:
     return scheme, (parts.hostname or "").lower(), parts.port or (443 if scheme == "https" else 80)
 
 
+@value_free
 def check_url(url: object, *, field: str = "url") -> str:
     """Returns an address that is a whole http or https one.
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import parse_qsl, quote, urlsplit
 
-from unabridged.contract.errors import InvalidInput, printable_name
+from unabridged.contract.errors import InvalidInput, printable_name, value_free
 from unabridged.profiles.conditions import Send
 from unabridged.profiles.format import FilterSend, Profile
 from unabridged.profiles.paths import MISSING
@@ -110,6 +110,7 @@ class Plan:
         return Request(method="GET", url=url, query=added, headers=headers, source=self.source, credentials=own)
 
 
+@value_free
 def plan_read(
     profile: Profile,
     query: Query,

@@ -32,10 +32,10 @@ class Request:
     """One request. `url` may carry a query of its own; `query` is added to it, and replaces keys of the same name."""
 
     method: Literal["GET", "POST"]
-    url: str
-    query: tuple[tuple[str, str], ...] = ()
-    headers: tuple[tuple[str, str], ...] = ()
-    body: bytes | None = None
+    url: str = field(repr=False)
+    query: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    body: bytes | None = field(default=None, repr=False)
     source: str | None = None
     """The source of a fan-out that is being read; `None` in a plain read."""
     credentials: bool = True
@@ -74,8 +74,8 @@ class Response:
     """One response, read to its end and decoded from its content coding."""
 
     status: int
-    headers: tuple[tuple[str, str], ...] = ()
-    body: bytes = b""
+    headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    body: bytes = field(default=b"", repr=False)
     url: str | None = field(default=None, repr=False)
     """Where it came from, when a redirect led elsewhere than the request; relative links are relative to it."""
 
@@ -89,9 +89,9 @@ class Fault:
     """
 
     kind: FaultKind
-    body: bytes = b""
+    body: bytes = field(default=b"", repr=False)
     status: int | None = None
-    headers: tuple[tuple[str, str], ...] = ()
+    headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
 
 
 class Transport(Protocol):

@@ -17,6 +17,7 @@ from pydantic import Field, StrictStr, model_validator
 from unabridged.answers import Claim
 from unabridged.answers.language import language_or
 from unabridged.contract import CaseError, InvalidInput
+from unabridged.contract.errors import value_free
 from unabridged.evidence import WriteIntent
 from unabridged.profiles import Profile, load_profile, parse_strict
 from unabridged.reading import Budget, Query
@@ -85,6 +86,7 @@ class Case(Piece):
         return tuple(_budget(step) for step in self.reads)
 
 
+@value_free
 def load_case(source: str | os.PathLike[str] | Mapping[str, Any] | Case) -> Case:
     """Returns a checked case.
 
@@ -99,6 +101,7 @@ def load_case(source: str | os.PathLike[str] | Mapping[str, Any] | Case) -> Case
     return case
 
 
+@value_free
 def case_document(source: str | os.PathLike[str] | Mapping[str, Any]) -> Mapping[str, Any]:
     """Returns the JSON object of a case: of a file, or a dict as it is.
 
@@ -113,6 +116,7 @@ def case_document(source: str | os.PathLike[str] | Mapping[str, Any]) -> Mapping
     return document
 
 
+@value_free
 def parse_case(document: Mapping[str, Any]) -> Case:
     """Returns the case of a document whose form is valid; `check_case` looks at the rest.
 
