@@ -152,6 +152,14 @@ def test_parameters_are_bound_by_name(engine: sa.Engine) -> None:
         read_sql(engine, "SELECT * FROM t WHERE id <= :n", resource="t", id="id", params={})
 
 
+def test_a_parameter_of_a_wrong_type_is_the_callers_and_is_not_told(engine: sa.Engine) -> None:
+    statement = sa.text("SELECT * FROM t WHERE id = :n").bindparams(sa.bindparam("n", type_=sa.DateTime))
+    with pytest.raises(InvalidInput) as refused:
+        read_sql(engine, statement, resource="t", id="id", params={"n": SECRET})
+    assert SECRET not in repr(refused.value)
+    assert refused.value.__context__ is None
+
+
 def test_an_offset_leaves_rows_out_and_says_so(engine: sa.Engine) -> None:
     result = read_sql(engine, "SELECT * FROM t LIMIT 100 OFFSET 20", resource="t", id="id")
     assert keys(result) == ["SCOPE_NARROWED"]

@@ -17,6 +17,11 @@ from unabridged.sources.sql.shape import Family, Shape, shape_of
         ("SELECT $x$;$x$; COMMIT", "postgresql"),
         ("SELECT 1 --; comment\n; COMMIT", "sqlite"),
         ("SELECT 1 --; DROP TABLE t", "mysql"),
+        ("SELECT 5 --\u00a0; DROP TABLE t", "mysql"),
+        ("SELECT 1 -- x\r; DROP TABLE t", "postgresql"),
+        ("SELECT $\u2013$ ' $\u2013$; DROP TABLE t -- '", "postgresql"),
+        ("SELECT a\u2013$x$ FROM t; DROP TABLE t; SELECT 1 AS b$x$", "postgresql"),
+        ("SELECT E'a'\n'b\\''; DROP TABLE t --'", "postgresql"),
     ],
 )
 def test_two_statements_are_refused_however_they_are_hidden(text: str, family: Family) -> None:

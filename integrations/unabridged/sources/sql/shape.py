@@ -34,8 +34,9 @@ _ACTS: Final[dict[Family, re.Pattern[str]]] = {
 """Functions that act, and that a read-only transaction does not stop on every server."""
 _WRITES: Final = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE", "REPLACE"})
 
-_BLANKS: Final = r"(?P<blank>\s+)"
-_WORD: Final = r"(?P<word>[^\W\d][\w$]*)"
+_BLANKS: Final = r"(?P<blank>[ \t\n\r\f\v]+)"
+# As the databases have it, any character outside of ASCII is one of a name, a blank of Unicode too.
+_WORD: Final = r"(?P<word>[A-Za-z_\x80-\U0010ffff][A-Za-z0-9_$\x80-\U0010ffff]*)"
 _NUMBER: Final = r"(?P<number>\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)"
 _BIND: Final = r"(?P<bind>%\(\w+\)s|%s|\?|(?<![:\w]):[^\W\d]\w*)"
 _MARK: Final = r"(?P<mark>%%|.)"
@@ -45,9 +46,10 @@ _DOUBLE: Final = r'"(?:[^"]|"")*(?:"|\Z)'
 _DOUBLE_BACKSLASHED: Final = r'"(?:[^"\\]|\\.|"")*(?:"|\Z)'
 _TICKS: Final = r"`(?:[^`]|``)*(?:`|\Z)"
 _BRACKETS: Final = r"\[[^\]]*(?:\]|\Z)"
-_DOLLARS: Final = r"\$(?P<tag>(?:[^\W\d]\w*)?)\$.*?(?:\$(?P=tag)\$|\Z)"
+_DOLLARS: Final = r"\$(?P<tag>(?:[A-Za-z_\x80-\U0010ffff][A-Za-z0-9_\x80-\U0010ffff]*)?)\$.*?(?:\$(?P=tag)\$|\Z)"
 _LINE: Final = r"--[^\n]*"
-_MYSQL_LINE: Final = r"--(?=\s|\Z)[^\n]*|\#[^\n]*"
+_POSTGRESQL_LINE: Final = r"--[^\n\r]*"
+_MYSQL_LINE: Final = r"--(?=[ \t\n\r\f\v]|\Z)[^\n]*|\#[^\n]*"
 _BLOCK: Final = r"/\*.*?(?:\*/|\Z)"
 
 
@@ -58,8 +60,8 @@ def _reader(comments: str, *quoted: str) -> re.Pattern[str]:
 
 _READINGS: Final[dict[Family, tuple[re.Pattern[str], ...]]] = {
     "postgresql": (
-        _reader(f"{_LINE}|{_BLOCK}", f"[eE]{_BACKSLASHED}", _PLAIN, _DOUBLE, _DOLLARS),
-        _reader(f"{_LINE}|{_BLOCK}", _BACKSLASHED, _DOUBLE, _DOLLARS),
+        _reader(f"{_POSTGRESQL_LINE}|{_BLOCK}", f"[eE]{_BACKSLASHED}", _PLAIN, _DOUBLE, _DOLLARS),
+        _reader(f"{_POSTGRESQL_LINE}|{_BLOCK}", _BACKSLASHED, _DOUBLE, _DOLLARS),
     ),
     "mysql": (
         _reader(f"{_MYSQL_LINE}|{_BLOCK}", _BACKSLASHED, _DOUBLE_BACKSLASHED, _TICKS),

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from sqlalchemy import Connection, CursorResult, Engine
-from sqlalchemy.exc import InvalidRequestError, StatementError
+from sqlalchemy.exc import DBAPIError, StatementError
 
 from unabridged.contract.codes import ReasonCode
 from unabridged.contract.errors import InvalidInput
@@ -238,8 +238,8 @@ class Walk:
 
     def _note(self, error: BaseException) -> InvalidInput | None:
         """Notes what an error means for the read; returns what is the caller's to mend."""
-        if isinstance(error, StatementError) and isinstance(error.orig, InvalidRequestError):
-            return InvalidInput(field="params", rule="must give every parameter of the statement")
+        if isinstance(error, StatementError) and not isinstance(error, DBAPIError):
+            return InvalidInput(field="params", rule="must give every parameter of the statement, in its type")
         trouble = trouble_of(error, self.server.family)
         if is_write(trouble, self.server.family, writes=self.ask.statement.shape.writes):
             return InvalidInput(field="statement", rule="must only read: the database refused it as a write")
