@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import random
 import resource
@@ -16,6 +17,7 @@ pytest.importorskip("click")
 
 from cli.saved import RESUMABLE, TOKEN, Place, ids, paged, records
 from reading.served import Call, serving
+from unabridged.cli.saving.sweeper import sweep
 
 TEXT = "a long text, " * 40
 
@@ -43,7 +45,14 @@ def grown(place: Place, *, pages: int) -> None:
     raise AssertionError("the run saved nothing")
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def swept(place: Place) -> None:
+    """Waits until a run that was killed is swept up."""
+    until = time.monotonic() + 20
+    while place.status()["state"] == "running" and time.monotonic() < until:
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_leaves_whole_records_a_header_and_a_status_that_says_so(place: Place, number: int) -> None:
     with serving(endless) as server:
         process = place.start(server.url, "--max-seconds", "60")
@@ -107,19 +116,55 @@ def test_requests_in_flight_do_not_hold_a_run_that_is_asked_to_stop(place: Place
 
 
 @pytest.mark.parametrize("attempt", range(3))
-def test_a_killed_run_leaves_whole_records_and_a_status_that_says_running(place: Place, attempt: int) -> None:
+def test_a_killed_run_leaves_whole_records_and_a_status_that_says_so(place: Place, attempt: int) -> None:
     with serving(endless) as server:
         process = place.start(server.url, "--max-seconds", "60", **RESUMABLE)
         grown(place, pages=2 + attempt)
         time.sleep(random.random() / 20)
         process.kill()
         process.communicate(timeout=20)
+        swept(place)
     status = place.status()
-    assert (status["state"], status["complete"], status["header"]) == ("running", False, None)
-    counted = place.part.read_bytes()[: status["bytes"]]
-    assert counted.endswith(b"\n")
-    assert [json.loads(line)["id"] for line in counted.split(b"\n")[:-1]] == list(range(status["records"]))
+    assert (status["state"], status["complete"], status["header"]) == ("killed", False, None)
+    assert "was killed" in status["note"]
+    assert ids(place.part) == list(range(status["records"]))
     assert not place.target.exists()
+
+
+def test_a_sweeper_cuts_what_is_no_whole_page_and_leaves_a_file_that_another_run_has_taken(place: Place) -> None:
+    with serving(paged([1], [2], [3])) as server:
+        assert place.run(server.url, "--max-pages", "2").exit_code == 3
+    status = place.folder / "things.jsonl.status.json"
+    status.write_text(json.dumps(place.status() | {"state": "running"}))
+    whole = place.part.read_bytes()
+    place.part.write_bytes(whole + b'{"id":3,"te')
+    with place.part.open("ab") as taken:
+        fcntl.flock(taken, fcntl.LOCK_EX)
+        with pytest.raises(OSError):
+            sweep(str(place.part), str(status), "killed", patience_s=0.05)
+    assert place.part.read_bytes() != whole
+    sweep(str(place.part), str(status), "it was killed")
+    assert place.part.read_bytes() == whole
+    assert (place.status()["state"], place.status()["note"]) == ("killed", "it was killed")
+    sweep(str(place.part), str(status), "it was killed again")
+    assert place.status()["note"] == "it was killed"
+
+
+def test_a_run_that_ends_by_itself_leaves_no_sweeper(place: Place) -> None:
+    with serving(paged([1])) as server:
+        process = place.start(server.url)
+        process.communicate(timeout=20)
+    assert process.returncode == 0
+    mine = str(place.folder).encode()
+    running = [path for path in Path("/proc").glob("[0-9]*/cmdline") if _holds(path, mine)]
+    assert running == []
+
+
+def _holds(path: Path, text: bytes) -> bool:
+    try:
+        return text in path.read_bytes()
+    except OSError:
+        return False
 
 
 @pytest.mark.parametrize("changes", [{}, RESUMABLE])
@@ -138,6 +183,7 @@ def test_a_killed_run_is_gone_on_from_without_its_torn_tail(place: Place, change
             time.sleep(0.01)
         process.kill()
         process.communicate(timeout=20)
+        swept(place)
         with place.part.open("ab") as file:
             file.write(b'{"id":99999}\n{"id":')
         saved, slow[0] = place.status()["records"], 0.0

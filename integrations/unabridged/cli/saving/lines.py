@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, Final, Protocol
+from typing import Any, BinaryIO, Final
 
 from unabridged.contract.errors import InvalidInput
 
@@ -18,6 +19,9 @@ except ModuleNotFoundError:  # a platform without advisory locks
 
 _BREAKS: Final = (("\u2028", "\\u2028"), ("\u2029", "\\u2029"), ("\u0085", "\\u0085"))
 """Characters at which some readers break lines although JSON allows them in a text."""
+_LOCK_ATTEMPTS: Final = 10
+_LOCK_PAUSE_S: Final = 0.05
+"""A sweeper holds the lock for a moment after a run was killed."""
 _compact: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
@@ -35,11 +39,9 @@ def as_lines(records: Sequence[Any]) -> bytes:
         return ("\n".join(map(json.dumps, records)) + "\n").encode("ascii")
 
 
-class Sink(Protocol):
-    """Where records go."""
-
-    def append(self, records: Sequence[Any]) -> None:
-        """Writes a whole page of records."""
+def can_lock() -> bool:
+    """Tells whether the platform has advisory locks."""
+    return fcntl is not None
 
 
 class Stream:
@@ -117,10 +119,15 @@ class PartFile:
     def _lock(self) -> None:
         if fcntl is None:
             return
-        try:
-            fcntl.flock(self._file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise InvalidInput(field="--output", rule="is being written by another run") from None
+        for attempt in range(_LOCK_ATTEMPTS):
+            try:
+                fcntl.flock(self._file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                if attempt + 1 == _LOCK_ATTEMPTS:
+                    raise InvalidInput(field="--output", rule="is being written by another run") from None
+                time.sleep(_LOCK_PAUSE_S)
+            else:
+                return
 
 
 def _opened(path: Path) -> Any:

@@ -19,12 +19,13 @@ from unabridged.reading.run import finish_pages
 
 from .credentials import Secrets
 from .ids import Ids, Reconciled, reconcile
-from .lines import PartFile, last_of_each
+from .lines import PartFile, can_lock, last_of_each
 from .place import PAGED, is_resumable, place_of
 from .progress import Progress
 from .signals import Interrupted, Interruptible
 from .start import Files, SaveJob, Start, begin, put_back
-from .status import Checkpoint, State, Status, write_status
+from .status import NOTES, Checkpoint, State, Status, write_status
+from .sweeper import Sweeper
 
 EXIT_CODES: Final = {"complete": 0, "partial": 3, "unknown": 3, "unavailable": 4}
 _EVERY_S: Final = 2.0
@@ -81,6 +82,9 @@ class _Run:
         self._durable_at = 0.0
         self._loop = Loop(resume.ask, resume.chain) if job.profile.walk.by in PAGED else None
         self._write("running")
+        self._sweeper: Sweeper | None = None
+        if start.files is not None and can_lock():
+            self._sweeper = Sweeper(part=start.files.part, status=start.files.status, note=NOTES["killed"])
 
     def to_its_end(self, transport: Transport, stop: Interruptible) -> Saved:
         """Reads until the read ends, a signal comes or a page cannot be saved."""
@@ -105,6 +109,8 @@ class _Run:
         except OSError as error:
             state = "failed"
             self._progress.say(f"the files could not be closed: {error.strerror or type(error).__name__}")
+        if self._sweeper is not None:
+            self._sweeper.dismiss()
         return Saved(header=header, state=state)
 
     def _links(self, transport: Transport) -> Generator[ReadResult, None, None]:

@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM as one exception, raised between two instructions and never while a run is being closed."""
+"""SIGINT, SIGTERM and SIGHUP as one exception, never raised while a page is saved or a run is being closed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Any, Final, Self
 
-_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+_SIGNALS: Final = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 
 
 class Interrupted(BaseException):

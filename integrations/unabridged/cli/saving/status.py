@@ -1,7 +1,8 @@
 """The status file beside the records: how a run stands, and the checkpoint from which a later one may go on.
 
 It is replaced in one step after every page, so that it never speaks of records that are not whole. A run that was
-killed leaves it saying `running`. Cursors stand in it only where a profile calls them resumable; credentials never.
+killed leaves it saying `killed`, or `running` where its sweeper died with it. Cursors stand in it only where a profile
+calls them resumable; credentials never.
 """
 
 from __future__ import annotations
@@ -22,11 +23,12 @@ from unabridged.profiles import Profile, parse_strict
 from unabridged.reading import Query
 
 FORMAT: Final = "unabridged-read/1"
-State = Literal["running", "finished", "interrupted", "failed"]
+State = Literal["running", "finished", "interrupted", "failed", "killed"]
 NOTES: Final[dict[State, str]] = {
     "running": "A run writes this, or was killed. Its file holds whole records up to `bytes`, and not all.",
     "finished": "The run came to its end; `header` says what the records cover.",
     "interrupted": "The run was stopped by a signal. Its file holds whole records, and not all.",
+    "killed": "The run was killed. Its file holds whole records, and not all.",
     "failed": "The run could not save what it read. Its file holds whole records, and not all.",
 }
 
