@@ -49,6 +49,8 @@ def test_what_does_not_begin_like_a_read_is_refused(text: str) -> None:
         ('SELECT pg_catalog."lo_unlink" (1)', "postgresql"),
         ("SELECT set_config('row_security', 'on', true)", "postgresql"),
         ("SELECT load_extension('x')", "sqlite"),
+        ("SELECT * FROM t LOCK IN SHARE MODE SKIP LOCKED", "mysql"),
+        ("SELECT * FROM t FOR SHARE", "postgresql"),
     ],
 )
 def test_what_acts_is_refused(text: str, family: Family) -> None:

@@ -32,6 +32,10 @@ _ACTS: Final[dict[Family, re.Pattern[str]]] = {
     "sqlite": re.compile(r"LOAD_EXTENSION|WRITEFILE|EDIT|FTS3_TOKENIZER", re.IGNORECASE),
 }
 """Functions that act, and that a read-only transaction does not stop on every server."""
+_LOCKS: Final = frozenset(
+    {("FOR", "UPDATE"), ("FOR", "SHARE"), ("FOR", "NO"), ("FOR", "KEY"), ("LOCK", "IN"), ("SKIP", "LOCKED")}
+)
+"""A read that locks sees no snapshot on InnoDB, and one that skips what is locked leaves rows out in silence."""
 _WRITES: Final = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE", "REPLACE"})
 
 _BLANKS: Final = r"(?P<blank>[ \t\n\r\f\v]+)"
@@ -79,6 +83,8 @@ class Token:
     kind: str
     text: str
     depth: int
+    place: int = 0
+    """Of a placeholder: how many stand before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +122,7 @@ def shape_of(text: str, family: Family, *, bound: Callable[[str, int], object] |
 
 
 def _tokens(text: str, reader: re.Pattern[str], family: Family) -> Iterator[Token]:
-    depth = at = 0
+    depth = at = binds = 0
     while at < len(text):
         found = reader.match(text, at)
         if found is None:  # cannot be: a mark matches any character
@@ -129,7 +135,8 @@ def _tokens(text: str, reader: re.Pattern[str], family: Family) -> Iterator[Toke
             depth += (piece == "(") - (piece == ")")
             yield Token("mark", piece, depth)
         elif kind in ("word", "number", "bind", "quoted", "tag"):
-            yield Token(kind, _text(kind, piece), depth)
+            yield Token(kind, _text(kind, piece), depth, binds)
+            binds += kind == "bind"
 
 
 def _text(kind: str, piece: str) -> str:
@@ -165,6 +172,8 @@ def _check(tokens: Sequence[Token], text: str, family: Family) -> None:
     if first.text != "EXPLAIN" and any(t.kind == "word" and t.text == "INTO" for t in tokens):
         raise InvalidInput(field="statement", rule="must only read: it must not put its result INTO anything")
     for token, following in pairwise(tokens):
+        if token.kind == following.kind == "word" and (token.text, following.text) in _LOCKS:
+            raise InvalidInput(field="statement", rule="must only read: it must neither lock rows nor skip locked ones")
         named = token.kind in ("word", "quoted") and following.kind == "mark" and following.text == "("
         if named and _ACTS[family].fullmatch(token.text):
             raise InvalidInput(field="statement", rule="must only read: it calls a function that acts")
@@ -173,6 +182,7 @@ def _check(tokens: Sequence[Token], text: str, family: Family) -> None:
 def _shape(tokens: Sequence[Token], bound: Callable[[str, int], object]) -> Shape:
     limit: int | None = None
     limited = offset = inner = sampled = writes = False
+    wrapped = _wraps_all(tokens)
     for n, token in enumerate(tokens):
         if token.kind != "word":
             continue
@@ -185,7 +195,7 @@ def _shape(tokens: Sequence[Token], bound: Callable[[str, int], object]) -> Shap
             if number == "none":
                 continue
             offset |= skips
-            if token.depth == 0 or _wraps_all(tokens):
+            if token.depth == 0 or (wrapped and token.depth == 1):
                 limited, limit = True, number if isinstance(number, int) else None
             elif number != 1:
                 inner = True
@@ -243,7 +253,6 @@ def _value(tokens: Sequence[Token], at: int, bound: Callable[[str, int], object]
     if token.kind == "number":
         return int(token.text) if token.text.isdigit() else None
     if token.kind == "bind":
-        place = sum(1 for t in tokens[:at] if t.kind == "bind")
-        value = bound(token.text, place)
+        value = bound(token.text, token.place)
         return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
     return None
