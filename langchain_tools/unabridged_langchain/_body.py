@@ -12,7 +12,7 @@ import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import wraps
 from typing import Any, Final, get_type_hints
 
@@ -21,7 +21,7 @@ from langchain_core.messages.tool import ToolOutputMixin
 from langchain_core.tools import ToolException
 from unabridged._ambient import Held
 from unabridged.contract import Result
-from unabridged.gate.arguments import Problem
+from unabridged.gate.arguments import Problem, by_declared_names
 from unabridged.gate.boundary import arun_body, run_body
 from unabridged.gate.declare import ReadSpec, Spec, UndeclaredSpec, WriteSpec
 from unabridged.gate.presenting import Reply
@@ -82,6 +82,8 @@ class Body:
         takes_deadline: whether the code itself takes `deadline_s`.
         order: the names of the parameters, for positional arguments.
         beside: the names of the tools that were protected together with it.
+        aliases: other names under which arguments may be sent, each with that of the parameter.
+        takes: the names of arguments that the declaration speaks of.
     """
 
     gate: Gate
@@ -91,6 +93,8 @@ class Body:
     takes_deadline: bool = True
     order: tuple[str, ...] = ()
     beside: frozenset[str] = frozenset()
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    takes: frozenset[str] = frozenset()
 
     def run(self, code: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Runs sync code if its gate lets it."""
@@ -154,17 +158,29 @@ class Body:
         session = session_here(running())
         if args and isinstance(args[0], Refused):
             return gate.refuse_arguments(args[0].problems, session=session, call_id=call_id), None
-        final = self._final(sent, args, kwargs)
+        final: Mapping[str, Any] = self._final(sent, args, kwargs)
         if isinstance(spec, ReadSpec) and sent is not None:
             final = _as_sent(sent.args, final)
+        final = self.named(final)
         turn = turn_here(gate.name, final, call_id, session=session, has=self.beside)
         if turn is None and is_judged(spec):
             return gate.refuse_unseen(), None
         return gate.enter(final, session=session, turn=turn or ALONE, call_id=call_id), turn
 
+    def named(self, args: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Returns arguments under the names by which the declaration calls them."""
+        if not self.aliases or not self.takes:
+            return args
+        return by_declared_names(args, aliases=self.aliases, declared=self.takes)
+
+    def decides(self, args: Mapping[str, Any]) -> bool:
+        """Tells whether only the body can judge a call: what it is judged by is not among what the model sent."""
+        return not self.takes <= self.named(args).keys()
+
     def _final(self, sent: Sent | None, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-        """Returns the arguments that the code gets, by name, without the injected ones."""
-        final = {name: value for name, value in kwargs.items() if name not in self.injected}
+        """Returns the arguments that the code gets, by name; of the injected ones those that it is judged by."""
+        hidden = self.injected - self.takes if self.takes else self.injected
+        final = {name: value for name, value in kwargs.items() if name not in hidden}
         if args:
             named = tuple(sent.args) if sent is not None and len(sent.args) == len(args) == 1 else self.order
             final.update(zip(named, args, strict=False))
@@ -263,7 +279,7 @@ def told_by(output: Any, spec: Spec) -> Any:
     return (content, output.artifact) if judged and output.artifact is not None else content
 
 
-def _as_sent(sent: Mapping[str, Any], final: Mapping[str, Any]) -> dict[str, Any]:
+def _as_sent(sent: Mapping[str, Any], final: Mapping[str, Any]) -> Mapping[str, Any]:
     """Returns what was sent, with the values that the code gets where they are plain: defaults are no filters."""
     return {
         name: final[name] if name in final and isinstance(final[name], _SCALARS) else value
@@ -278,9 +294,7 @@ def guarded_func(body: Body, code: Callable[..., Any]) -> Callable[..., Any]:
     def guarded(*args: Any, **kwargs: Any) -> Any:
         return body.run(code, args, kwargs)
 
-    resolve_hints(guarded, code)
-    bear(guarded, body.gate)
-    return guarded
+    return _standing_for(guarded, code, body)
 
 
 def guarded_coroutine(body: Body, code: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
@@ -290,7 +304,14 @@ def guarded_coroutine(body: Body, code: Callable[..., Awaitable[Any]]) -> Callab
     async def guarded(*args: Any, **kwargs: Any) -> Any:
         return await body.arun(code, args, kwargs)
 
+    return _standing_for(guarded, code, body)
+
+
+def _standing_for(guarded: Callable[..., Any], code: Any, body: Body) -> Callable[..., Any]:
+    """Gives a guarded function the signature of its code, and no way around the gate."""
     resolve_hints(guarded, code)
+    if "__signature__" in vars(guarded):
+        del guarded.__wrapped__  # type: ignore[attr-defined]
     bear(guarded, body.gate)
     return guarded
 

@@ -22,15 +22,14 @@ from langchain_core.tools.base import (
 from pydantic import BaseModel, PrivateAttr, ValidationError
 from pydantic.v1 import ValidationError as ValidationErrorV1
 from unabridged._ambient import Held
-from unabridged.contract import InvalidInput
 from unabridged.gate.arguments import Problem, json_schema_problems, problems_of, undeclared
-from unabridged.gate.declare import FromArgument, ReadSpec, Spec
+from unabridged.gate.declare import ReadSpec, WriteSpec, check_arguments
 from unabridged.gate.runtime import Gate
 from unabridged.gate.turn import bear, gate_of
 
 from ._body import DEADLINE, Body, Refused, Sent, guarded_coroutine, guarded_func, parameters_of, resolve_hints, sending
 from ._runs import watched_run
-from ._schema import declared_names, injected_names, takes_any_name, with_deadline
+from ._schema import aliases_in, declared_names, injected_names, takes_any_name, with_deadline
 
 _ENTRIES: Final = ("invoke", "ainvoke", "run", "arun")
 
@@ -295,8 +294,11 @@ def wrap(tool: BaseTool, gate: Gate, *, beside: frozenset[str] = frozenset()) ->
     any_name = takes_any_name(tool)
     declared = declared_names(tool, schema)
     if not any_name:
-        _check_names(spec, declared)
-    body = replace(_body_of(tool, gate, any_name=any_name), beside=beside)
+        check_arguments(spec, declared)
+    aliases = aliases_in(tool, tool.args_schema)
+    if isinstance(spec, ReadSpec) and aliases:
+        gate = replace(gate, spec=spec.under(aliases))
+    body = replace(_body_of(tool, gate, any_name=any_name), beside=beside, aliases=aliases)
     copy = tool.model_copy(update={"args_schema": schema})
     carried = Carried(gate, tool, body, declared=declared, any_name=any_name)
     for name, make in (("func", guarded_func), ("coroutine", guarded_coroutine)):
@@ -321,21 +323,8 @@ def _body_of(tool: BaseTool, gate: Gate, *, any_name: bool) -> Body:
         handles_errors=bool(tool.handle_tool_error),
         takes_deadline=DEADLINE in taken or any_name,
         order=("tool_input",) if single else tuple(n for n in taken if n not in FILTERED_ARGS),
+        takes=gate.spec.takes() if isinstance(gate.spec, ReadSpec | WriteSpec) else frozenset(),
     )
-
-
-def _check_names(spec: Spec, declared: Mapping[str, None]) -> None:
-    """Refuses a declaration that names an argument which the tool does not have: it would be judged without it."""
-    renamed = (getattr(spec, "filters", None) or {}).values()
-    for field in ("targets", "key"):
-        name = getattr(spec, field, None)
-        if name is not None and name not in declared and name not in renamed:
-            raise InvalidInput(field=field, rule="must be an argument of the tool")
-    for entry in getattr(spec, "relies_on", None) or ():
-        filters = entry.get("filters") if isinstance(entry, Mapping) else None
-        for value in (filters or {}).values():
-            if isinstance(value, FromArgument) and value.name not in declared:
-                raise InvalidInput(field="relies_on", rule="must take a filter from an argument of the tool")
 
 
 def carried_by(tool: Any) -> Gate | None:
@@ -344,6 +333,11 @@ def carried_by(tool: Any) -> Gate | None:
         return None
     carried = (tool.__pydantic_private__ or {}).get("_carried")  # type: ignore[attr-defined]
     return carried.gate if isinstance(carried, Carried) else None
+
+
+def body_of(tool: Any) -> Body | None:
+    """Returns the guarded body of a tool; nothing for any other."""
+    return None if carried_by(tool) is None else tool._carried.body
 
 
 def unwrapped(tool: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Annotated, Any, Final
 
 from langchain_core.tools import BaseTool, Tool
@@ -15,6 +15,7 @@ from langchain_core.tools.base import (
 from langchain_core.utils.pydantic import get_fields
 from pydantic import BaseModel, Field, create_model
 from unabridged.contract import InvalidInput
+from unabridged.gate.arguments import aliases_of
 from unabridged.gate.declare import MAX_DEADLINE_S
 
 from ._body import DEADLINE
@@ -40,17 +41,15 @@ def declared_names(tool: BaseTool, schema: Any) -> dict[str, None]:
         return dict.fromkeys(schema.get("properties") or {})
     if isinstance(tool, Tool) and schema is None:
         return {"tool_input": None}
-    model = tool.get_input_schema() if schema is None else schema
-    names: dict[str, None] = {}
-    for name, info in get_fields(model).items():
-        names[name] = None
-        for alias in (info.alias, getattr(info, "validation_alias", None)):
-            names.update(dict.fromkeys([alias] if isinstance(alias, str) else _choices(alias)))
-    return names
+    fields = get_fields(tool.get_input_schema() if schema is None else schema)
+    return dict.fromkeys([*fields, *aliases_of(fields)])
 
 
-def _choices(alias: Any) -> Sequence[str]:
-    return [c for c in getattr(alias, "choices", ()) if isinstance(c, str)]
+def aliases_in(tool: BaseTool, schema: Any) -> dict[str, str]:
+    """Returns the other names under which a call may send the fields of a tool's schema, each with its field."""
+    if isinstance(schema, dict) or (isinstance(tool, Tool) and schema is None):
+        return {}
+    return aliases_of(get_fields(tool.get_input_schema() if schema is None else schema))
 
 
 def takes_any_name(tool: BaseTool) -> bool:

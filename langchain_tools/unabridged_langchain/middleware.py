@@ -31,7 +31,7 @@ from unabridged.gate.runtime import Entered, Gate, Turn
 from ._body import is_judged, told_by
 from ._config import graph_messages, has_turn_of, interrupts, running, thread_of
 from ._followups import continue_read_tool, count_read_tool
-from ._guarded import carried_by
+from ._guarded import body_of, carried_by
 from ._history import is_of_no_tool, look_back
 from ._hooks import GivesCaveats, WrapsModel, messages_of, with_hooks
 from ._place import Asked, Frame, around, frame, framed, guardian_in, inside, kept_session, siblings, spec_here
@@ -235,9 +235,13 @@ class CoverageMiddleware(AgentMiddleware[CoverageState, Any, Any]):
         place = _Place(found, turn, inner, gate)
         if carried is not None and not (is_judged(carried.spec) and _is_closed(carried.spec)):
             return place
+        args: Mapping[str, Any] = call["args"]
+        body = body_of(request.tool)
+        if body is not None and body.decides(args := body.named(args)):
+            return place
         if carried is None and beside is None and call["id"] is not None and is_judged(gate.spec):
             return _message(gate.refuse_unseen(), call)
-        entered = gate.enter(call["args"], session=found, turn=turn, call_id=call["id"])
+        entered = gate.enter(args, session=found, turn=turn, call_id=call["id"])
         if isinstance(entered, Reply):
             return place if carried is not None and _body_decides(entered) else _message(entered, call)
         if carried is None and found is not None and call["id"] is not None and gate.spec.effect != "read":

@@ -12,7 +12,8 @@ from typing import Any, Final, Self
 from llama_index.core.tools import BaseTool, FunctionTool
 from pydantic import BaseModel, Field, ValidationError, create_model
 from unabridged.contract import InvalidInput
-from unabridged.gate.arguments import Problem, problems_of, undeclared
+from unabridged.gate.arguments import Problem, aliases_of, problems_of, undeclared
+from unabridged.gate.declare import Spec, check_arguments
 from workflows import Context
 
 from .run import running_step
@@ -89,6 +90,16 @@ class Parameters:
             context,
             None if any_name else frozenset(p.name for p in parameters),
         )
+
+    @property
+    def aliases(self) -> dict[str, str]:
+        """The other names under which arguments are sent, each with that of its field."""
+        return {} if self.schema is None else aliases_of(self.schema.model_fields)
+
+    def check(self, spec: Spec) -> None:
+        """Refuses a declaration that names an argument which the tool does not have."""
+        if self.schema is None or self.schema.model_config.get("extra") != "allow":
+            check_arguments(spec, {*self.declared, *self.fixed, *self.defaults, *self.aliases.values()})
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Sent:
         """Returns a call's arguments by name, with what is wrong about them."""

@@ -12,10 +12,10 @@ import functools
 import inspect
 import logging
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Future
 from contextvars import copy_context
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Self, cast
 
 from llama_index.core.base.llms.types import TextBlock
@@ -26,7 +26,19 @@ from llama_index.core.instrumentation import (  # type: ignore[attr-defined]
 )
 from llama_index.core.tools import AsyncBaseTool, BaseTool, FunctionTool, ToolOutput
 from unabridged.contract import InvalidInput
-from unabridged.gate import Entered, Gate, ReadSpec, Reply, Spec, bear, gate_of, invalid_request, may_return_results
+from unabridged.gate import (
+    Entered,
+    Gate,
+    ReadSpec,
+    Reply,
+    Spec,
+    WriteSpec,
+    bear,
+    gate_of,
+    invalid_request,
+    may_return_results,
+)
+from unabridged.gate.arguments import by_declared_names
 from unabridged.gate.around import inside
 from unabridged.gate.boundary import arun_body, run_body
 from unabridged.gate.refusing import guard_failed
@@ -71,6 +83,8 @@ class Door:
     async_body: Callable[[Sent, float | None], Awaitable[Any]]
     may_return_results: bool = False
     """Whether the tool's own code may return a `ReadResult`."""
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    """Other names of arguments, each with that by which the declaration may call it."""
 
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Reply, Sent]:
         """Judges a call and runs it."""
@@ -113,7 +127,9 @@ class Door:
             return invalid_request(self.gate.name, sent.problems)
         if run.is_unseen and isinstance(self.gate.spec, ReadSpec):
             return guard_failed(self.gate.name)  # it would leave its evidence nowhere
-        args = sent.args if isinstance(self.gate.spec, ReadSpec) else sent.all_args
+        args: Mapping[str, Any] = sent.args if isinstance(self.gate.spec, ReadSpec) else sent.all_args
+        if self.aliases and isinstance(self.gate.spec, ReadSpec | WriteSpec):
+            args = by_declared_names(args, aliases=self.aliases, declared=self.gate.spec.takes())
         return self.gate.enter(args, session=session, turn=run.turn, call_id=call_id)
 
     def _run(self, sent: Sent, deadline_s: float | None) -> Any:
@@ -245,9 +261,13 @@ def protected(tool: BaseTool, spec: Spec) -> Protected:
         with_deadline(guarded)
     guarded.__class__ = _class_for(type(tool))
     parameters = Parameters.of(guarded, wraps=tool)
+    parameters.check(spec)
+    aliases = parameters.aliases
+    spec = spec.under(aliases) if isinstance(spec, ReadSpec) else spec
     bodies = _function_bodies(tool, parameters) if _is_plain(tool) else _tool_bodies(tool, parameters)
     real = tool.real_fn if isinstance(tool, FunctionTool) else None
-    door = Door(Gate(name, spec), parameters, *bodies, may_return_results=may_return_results(real))
+    returns = may_return_results(real)
+    door = Door(Gate(name, spec), parameters, *bodies, may_return_results=returns, aliases=aliases)
     guarded._door = door  # type: ignore[attr-defined]
     if isinstance(guarded, FunctionTool):
         _seal(guarded, door)

@@ -88,7 +88,7 @@ def test_whether_a_function_may_return_results(body: Any, may: bool) -> None:
         ({"list": ReadSpec(resource="orders")}, WriteSpec(independent="why"), False),
         ({"list": ReadSpec(resource="orders")}, WriteSpec(), False),
         ({"list": ReadSpec(resource="orders", exhaustive=True)}, WriteSpec(relies_on=["orders"]), False),
-        ({"list": ReadSpec(resource="orders", judge=len)}, WriteSpec(relies_on=["orders"]), False),
+        ({"list": ReadSpec(resource="orders", judge=max)}, WriteSpec(relies_on=["orders"]), False),
         ({"list": ReadSpec(resource="orders", intent="lookup", key="id")}, WriteSpec(relies_on=["orders"]), False),
         ({"list": ReadSpec(resource="other")}, WriteSpec(relies_on=["orders"]), False),
     ],

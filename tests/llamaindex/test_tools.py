@@ -15,9 +15,11 @@ from llama_index.core.tools import FunctionTool, RetrieverTool, ToolMetadata, To
 from llama_index.core.tools.calling import acall_tool, call_tool
 from llama_index.core.tools.types import BaseTool
 from llama_scripts import case, result
+from pydantic import BaseModel, Field
 from unabridged.contract import InvalidInput, NotYetSupported
 from unabridged_llamaindex import (
     CoverageWarning,
+    FromArgument,
     as_read_tool,
     as_write_tool,
     neutral_tool,
@@ -570,3 +572,49 @@ def test_a_copy_of_a_protected_tool_is_protected() -> None:
     write.__class__ = FunctionTool
     assert codes(write.call(ids=["o-1"])) == ["GUARD_FAILED"]
     assert shop.written == []
+
+
+@pytest.mark.parametrize("declared", ["ids", "orderIds"])
+async def test_targets_are_judged_under_the_name_that_the_model_sends(declared: str) -> None:
+    class Args(BaseModel):
+        ids: list[str] = Field(alias="orderIds")
+
+    written: list[Any] = []
+
+    def archive(**given: Any) -> str:
+        """Archives orders."""
+        written.append(given)
+        return "archived"
+
+    tool = FunctionTool.from_defaults(archive, fn_schema=Args)
+    guarded = as_write_tool(tool, relies_on=["orders"], targets=declared)
+    with case():
+        Shop().tools()[0].call()
+        assert codes(guarded.call(orderIds=["o-9"])) == ["TARGET_NOT_IN_EVIDENCE"]
+        assert codes(await guarded.acall(orderIds=["o-9"])) == ["TARGET_NOT_IN_EVIDENCE"]
+        assert written == []
+        assert guarded.call(orderIds=["o-1"]).content == "archived"
+
+
+@pytest.mark.parametrize(
+    ("field", "declared"),
+    [
+        ("targets", {"targets": "idz"}),
+        ("relies_on", {"relies_on": [{"resource": "orders", "filters": {"tenant": FromArgument("tenent")}}]}),
+    ],
+)
+def test_a_declaration_that_names_no_argument_of_the_tool_is_refused(field: str, declared: Any) -> None:
+    with pytest.raises(InvalidInput, match=rf"^{field}: "):
+        protect([Shop().archive], writes={"archive": declared})
+
+
+def test_records_are_known_by_the_field_that_the_declaration_names() -> None:
+    def list_orders() -> Any:
+        """Lists orders."""
+        return result(items=[{"number": "o-7"}])
+
+    read = protect([list_orders], reads={"list_orders": {"resource": "orders", "id": "number"}})[0]
+    _, write = Shop().tools()
+    with case():
+        read.call()
+        assert write.call(ids=["o-7"]).content == "archived"

@@ -1,5 +1,6 @@
 """The tool boundary that both frameworks share: declarations, the guard around a body, and what a model sees."""
 
+from .arguments import jsonable
 from .declare import (
     MAX_DEADLINE_S,
     NEUTRAL,
@@ -20,7 +21,7 @@ from .presenting import MAX_BYTES, Reply, dumps, read_reply
 from .refusing import invalid_request, refusal, refused_without_session, tool_failed
 from .runtime import ALONE, Entered, Gate, Turn, targets_of
 from .turn import bear, gate_of, siblings_of, spec_named
-from .values import Call, jsonable, result_of
+from .values import Call, result_of
 
 __all__ = [
     "AGENT_RULES",

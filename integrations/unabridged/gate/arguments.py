@@ -1,12 +1,15 @@
-"""What is wrong with the arguments of a call, by field and rule, never by value.
+"""The arguments of a call: their names, their values as JSON holds them, and what is wrong with them.
 
-A validator's own message repeats what it was given (`input_value=...`), and a model would read it.
+What is wrong is told by field and rule, never by value: a validator's own message repeats what it was given
+(`input_value=...`), and a model would read it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
+
+from pydantic_core import to_jsonable_python
 
 from unabridged.contract import json_equal, printable_name
 
@@ -15,6 +18,47 @@ if TYPE_CHECKING:
 
 Problem = tuple[str, str]
 """A field and the rule that it breaks."""
+
+
+def jsonable(value: Any) -> Any:
+    """Returns a value that JSON can hold; what it cannot becomes its text."""
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    return to_jsonable_python(value, fallback=str, serialize_unknown=True)
+
+
+def aliases_of(fields: Mapping[str, Any]) -> dict[str, str]:
+    """Returns the names under which a model may send the fields of a schema, each with the field that it means.
+
+    Args:
+        fields: the fields of a pydantic model, with their aliases.
+    """
+    found: dict[str, str] = {}
+    for name, info in fields.items():
+        for alias in (info.alias, getattr(info, "validation_alias", None)):
+            choices = [alias] if isinstance(alias, str) else getattr(alias, "choices", ())
+            found.update((c, name) for c in choices if isinstance(c, str) and c != name)
+    return found
+
+
+def by_declared_names(
+    args: Mapping[str, Any], *, aliases: Mapping[str, str], declared: Container[str]
+) -> Mapping[str, Any]:
+    """Returns arguments under the names that a declaration uses for them, where the two differ by an alias.
+
+    What a declaration calls otherwise than the model would be judged as if it had not been sent.
+
+    Args:
+        args: the arguments, under either name.
+        aliases: each alias with its field.
+        declared: the names that the declaration uses.
+    """
+    named = dict(args)
+    for alias, name in aliases.items():
+        for known, other in ((alias, name), (name, alias)):
+            if known in named and other in declared and other not in named:
+                named[other] = named[known] if known in declared else named.pop(known)
+    return named
 
 
 def undeclared(sent: Iterable[str], *, declared: Container[str], fixed: Container[str] = ()) -> list[Problem]:

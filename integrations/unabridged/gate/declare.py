@@ -5,7 +5,9 @@ Four closed kinds. A tool that nobody declared has the kind that fails closed bo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import copy
+import inspect
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final, Literal
@@ -13,8 +15,17 @@ from typing import Any, Final, Literal
 from unabridged.contract import InvalidInput
 from unabridged.evidence import WriteIntent
 
-SIZES: Final = ("limit", "page_size", "per_page", "size", "top_k", "k")
-PLACES: Final = ("cursor", "page_token", "offset", "page")
+from .arguments import jsonable
+
+SIZES: Final = (
+    "limit", "page_size", "per_page", "size", "top_k", "k", "max_results", "max_items", "max_records", "num_results",
+    "pageSize", "perPage", "topK", "maxResults", "maxItems",
+)  # fmt: skip
+PLACES: Final = (
+    "cursor", "page_token", "offset", "page", "skip", "page_number", "next_token", "pageToken", "pageNumber",
+    "nextToken", "nextPageToken", "startAt",
+)  # fmt: skip
+_PAGES: Final = ("page", "page_number", "pageNumber")
 NOT_FILTERS: Final = frozenset({*SIZES, *PLACES, "deadline_s"})
 """Arguments of these names say how much is read, not what (`DESIGN.md`, Effects)."""
 MAX_DEADLINE_S: Final = 300.0
@@ -50,14 +61,15 @@ class ReadSpec:
     id: str = "id"
     fields: Sequence[str] | None = None
     deadline: bool = False
+    _aliases: Mapping[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """Other names of arguments, as the schema of the tool tells them, each with that of the parameter."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.resource, str) or not 0 < len(self.resource) <= _LONGEST_NAME:
             raise InvalidInput(field="resource", rule=f"must be a name of 1 to {_LONGEST_NAME} characters")
         if self.intent not in {"inventory", "sample", "lookup"}:
             raise InvalidInput(field="intent", rule="must be one of inventory, sample, lookup")
-        if self.judge is not None and not callable(self.judge) and not hasattr(self.judge, "walk"):
-            raise InvalidInput(field="judge", rule="must be a callable (value, call) or a profile")
+        _check_judge(self.judge)
         if self.key is not None and self.intent != "lookup":
             raise InvalidInput(field="key", rule="goes with intent='lookup'")
         if len(set((self.filters or {}).values())) < len(self.filters or {}):
@@ -66,6 +78,15 @@ class ReadSpec:
             if isinstance(getattr(self, name), str):
                 raise InvalidInput(field=name, rule="must be a list of names")
 
+    def under(self, aliases: Mapping[str, str]) -> ReadSpec:
+        """Returns the declaration for a tool whose arguments have other names, too: one filter has one name."""
+        if not aliases:
+            return self
+        known = copy.copy(self)
+        told = self.takes()
+        object.__setattr__(known, "_aliases", {a: n for a, n in aliases.items() if a not in told})
+        return known
+
     def filters_of(self, args: Mapping[str, Any]) -> dict[str, Any]:
         """Returns the filters that a call's arguments state: what the model sent, but for nulls and sizes.
 
@@ -73,6 +94,8 @@ class ReadSpec:
         """
         renames = self.filters or {}
         dropped = NOT_FILTERS | set(self.not_filters)
+        if self._aliases:
+            args = {self._aliases.get(name, name): value for name, value in args.items()}
         return {
             renames.get(name, name): value
             for name, value in args.items()
@@ -95,7 +118,7 @@ class ReadSpec:
             value = args.get(name)
             if value is None or value == "" or not self._is_paging(name):
                 continue
-            starts = (0, 1) if first is None and name == "page" else (first or 0,)
+            starts = (0, 1) if first is None and name in _PAGES else (first or 0,)
             if str(value) not in map(str, starts) or isinstance(value, bool):
                 return False
         return True
@@ -108,9 +131,31 @@ class ReadSpec:
         """The filter that holds the key of a lookup."""
         return None if self.key is None else (self.filters or {}).get(self.key, self.key)
 
+    def takes(self) -> frozenset[str]:
+        """Returns the names of arguments that the declaration speaks of."""
+        return frozenset({*(self.filters or ()), *self.not_filters, *(() if self.key is None else (self.key,))})
+
     def may_be_complete(self) -> bool:
         """Tells whether the declaration alone lets a bare value become complete."""
         return self.judge is not None or self.exhaustive
+
+
+def _check_judge(judge: Any) -> None:
+    """Refuses a judge that could judge nothing: each of its reads would be unavailable, and look like an outage."""
+    if judge is None or hasattr(judge, "walk"):
+        return
+    if not callable(judge):
+        raise InvalidInput(field="judge", rule="must be a callable (value, call) or a profile")
+    if inspect.iscoroutinefunction(judge) or inspect.iscoroutinefunction(getattr(judge, "__call__", None)):  # noqa: B004
+        raise InvalidInput(field="judge", rule="must be no coroutine function")
+    try:
+        signature = inspect.signature(judge)
+    except (TypeError, ValueError):  # written in C: it does not tell
+        return
+    try:
+        signature.bind(None, None)
+    except TypeError:
+        raise InvalidInput(field="judge", rule="must take the value and the call") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +178,7 @@ def _filled(entry: Any, args: Mapping[str, Any]) -> Any:
     if not isinstance(entry, Mapping) or not isinstance(entry.get("filters"), Mapping):
         return entry
     filters = {
-        name: args.get(value.name) if isinstance(value, FromArgument) else value
+        name: jsonable(args.get(value.name)) if isinstance(value, FromArgument) else value
         for name, value in entry["filters"].items()
         if not isinstance(value, FromArgument) or args.get(value.name) is not None
     }
@@ -207,6 +252,12 @@ class WriteSpec:
             destructive=self.destructive,
         )
 
+    def takes(self) -> frozenset[str]:
+        """Returns the names of the arguments that have a part in the judgement of a call."""
+        filters = [e["filters"] for e in self.relies_on or () if _is_open(e)]
+        names = {v.name for each in filters for v in each.values() if isinstance(v, FromArgument)}
+        return frozenset(names if self.targets is None else {*names, self.targets})
+
     def resources(self) -> tuple[str, ...]:
         """Returns the names of the resources that the write relies on."""
         entries = self.relies_on or ()
@@ -242,6 +293,30 @@ class FollowUpSpec:
 Spec = ReadSpec | WriteSpec | NeutralSpec | UndeclaredSpec | FollowUpSpec
 NEUTRAL: Final = NeutralSpec()
 UNDECLARED: Final = UndeclaredSpec()
+
+
+def check_arguments(spec: Spec, declared: Container[str]) -> None:
+    """Refuses a declaration that names an argument which the tool does not have: it would be judged without it.
+
+    Args:
+        spec: the declaration.
+        declared: the names of the tool's arguments.
+
+    Raises:
+        InvalidInput: the declaration names another.
+    """
+    if (
+        isinstance(spec, ReadSpec)
+        and spec.key not in {None, *(spec.filters or {}).values()}
+        and spec.key not in declared
+    ):
+        raise InvalidInput(field="key", rule="must be an argument of the tool")
+    if not isinstance(spec, WriteSpec):
+        return
+    if spec.targets is not None and spec.targets not in declared:
+        raise InvalidInput(field="targets", rule="must be an argument of the tool")
+    if any(name not in declared for name in spec.takes() - {spec.targets}):
+        raise InvalidInput(field="relies_on", rule="must take a filter from an argument of the tool")
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,14 +10,18 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from enum import Enum
 from typing import Any, assert_never
+from uuid import UUID
 
 from unabridged import _ambient
 from unabridged.contract import ReadHeader, ReadResult, Reason, Scope, build_result, new_read_id, printable_name
 from unabridged.evidence import DEADLINE_S, Asked, Session
 
 from . import followup
+from .arguments import jsonable
 from .declare import MAX_DEADLINE_S, FollowUpSpec, NeutralSpec, ReadSpec, Spec, UndeclaredSpec, WriteSpec
 from .presenting import MAX_BYTES, Reply, read_reply
 from .refusing import guard_failed, invalid_request, refusal, refused_without_session, tool_failed
@@ -44,6 +48,7 @@ class Turn:
 ALONE = Turn()
 _UNCHANGED = nullcontext()
 _IDS = frozenset({str, int, float})
+_READ_AS_OBJECTS = (UUID, Enum, date, Decimal)
 _ANY_TARGET = "\0"
 """Stands for a target that is not known yet: no record has this id."""
 
@@ -293,11 +298,15 @@ def warn_undeclared(name: str) -> None:
 
 
 def targets_of(value: Any) -> list[Any] | None:
-    """Returns the ids that an argument names: one id, or a list of them; nothing for anything else."""
-    if isinstance(value, list | tuple | set | frozenset):
-        ids = list(value)
-        return ids if _IDS.issuperset(map(type, ids)) or all(map(_is_id, ids)) else None
-    return [value] if _is_id(value) else None
+    """Returns the ids that an argument names: one id, or a list of them; nothing for anything else.
+
+    An id that a tool reads as an object, such as a UUID or a choice, stands as a text in the records.
+    """
+    ids = list(value) if isinstance(value, list | tuple | set | frozenset) else [value]
+    if _IDS.issuperset(map(type, ids)):
+        return ids
+    ids = [jsonable(v) if isinstance(v, _READ_AS_OBJECTS) else v for v in ids]
+    return ids if all(map(_is_id, ids)) else None
 
 
 def _is_id(value: Any) -> bool:

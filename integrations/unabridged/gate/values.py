@@ -5,20 +5,22 @@ from __future__ import annotations
 import dataclasses
 import logging
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Iterator, KeysView, Mapping, ValuesView
+from collections.abc import AsyncIterator, Awaitable, Iterator, KeysView, Mapping, Sequence, ValuesView
 from datetime import UTC, datetime
 from typing import Any
 
 from pydantic import BaseModel
-from pydantic_core import to_jsonable_python
 
 from unabridged.contract import (
+    InvalidInput,
     Proof,
+    ProofLevel,
     ReadHeader,
     ReadResult,
     Reason,
     Result,
     Scope,
+    Total,
     build_result,
     json_equal,
     new_read_id,
@@ -27,6 +29,7 @@ from unabridged.contract import (
     with_resume,
 )
 
+from .arguments import jsonable
 from .declare import ReadSpec
 
 _log = logging.getLogger("unabridged.gate")
@@ -45,9 +48,51 @@ class Call:
     args: Mapping[str, Any]
     session: Any = None
     call_id: str | None = None
+    spec: ReadSpec | None = None
+    started_at: datetime | None = None
 
     def __repr__(self) -> str:
         return f"Call(tool={self.tool!r})"
+
+    def result(self, items: Sequence[Any] | None, *codes: str, total: int | None = None) -> ReadResult:
+        """Returns what a judge makes of a value: the result of this call, for the resource and the filters of it.
+
+        Args:
+            items: the records; `None` where the source gave no answer.
+            *codes: why these are not all, such as `MORE_PAGES_AVAILABLE`. None at all says that they are the whole.
+            total: how many there are, where the source counted them.
+
+        Raises:
+            InvalidInput: it is called outside of a judge.
+        """
+        spec = self.spec
+        if spec is None:
+            raise InvalidInput(field="result", rule="is there for a judge, with the call that it is given")
+        found = None if items is None else jsonable(list(items))
+        if found is None and not codes:
+            codes = ("SOURCE_UNAVAILABLE",)
+        if found is not None and total is not None and total != len(found):
+            codes = (*codes, *_why_not(total, len(found), codes))
+        proof = Proof(basis="declared")
+        if found is not None and not codes:
+            level: ProofLevel = "end_marker" if total is None else "counted"
+            proof = Proof(level=level, end="declared", count=total, basis="declared")
+        result = build_result(
+            items=found,
+            reasons=[Reason(code=c, layer="source") for c in codes],
+            scope=_scope(spec, self),
+            read=_header(self.started_at),
+            total=Total() if total is None else Total(value=total, kind="exact"),
+            proof=proof,
+        )
+        return _by_its_ids(result, spec)
+
+
+def _why_not(total: int, returned: int, codes: Sequence[str]) -> Sequence[str]:
+    """Returns why the records are not as many as the source counted, where nothing else says so."""
+    if total < returned:
+        return ("CONSISTENCY_LOST",)
+    return () if codes else ("RESULT_LIMIT_REACHED",)
 
 
 def unavailable(
@@ -74,7 +119,7 @@ def result_of(value: Any, spec: ReadSpec, call: Call, *, started_at: datetime) -
 def _judged(value: Any, spec: ReadSpec, call: Call, started_at: datetime) -> ReadResult:
     try:
         if callable(spec.judge):
-            judged = spec.judge(value, call)
+            judged = spec.judge(value, dataclasses.replace(call, spec=spec, started_at=started_at))
         else:
             from unabridged.reading import judge_value
 
@@ -87,15 +132,19 @@ def _judged(value: Any, spec: ReadSpec, call: Call, started_at: datetime) -> Rea
                 from_the_start=spec.is_from_the_start(call.args),
             )
     except Exception as error:  # noqa: BLE001 - the judge is the user's code: whatever it raises, the read proves nothing
-        _log.warning("the judge of %s failed with %s", call.tool, kind_of(error))
+        _log.warning("the judge of %s failed with %s", printable_name(call.tool), kind_of(error))
         return unavailable(spec, call, detail="judge_failed", started_at=started_at)
     if not isinstance(judged, Result):
-        _log.warning("the judge of %s returned no result", call.tool)
+        _log.warning(
+            "the judge of %s returned %s, no ReadResult; call.result(items, *codes) makes one",
+            printable_name(call.tool), printable_name(type(judged).__name__),
+        )  # fmt: skip
         return unavailable(spec, call, detail="judge_failed", started_at=started_at)
     return _named(judged, spec)  # type: ignore[arg-type]
 
 
 def _named(result: ReadResult, spec: ReadSpec) -> ReadResult:
+    result = _by_its_ids(result, spec)
     changes: dict[str, Any] = {}
     if result.scope.resource != spec.resource:
         changes["resource"] = spec.resource
@@ -135,8 +184,21 @@ def _bare(value: Any, spec: ReadSpec, call: Call, started_at: datetime) -> ReadR
         read=_header(started_at),
         proof=Proof(level=level, end=end, basis="declared"),
     )
+    return with_ids(result, _ids_in(items, spec))
+
+
+def _ids_in(items: Sequence[Any], spec: ReadSpec) -> list[Any]:
+    """Returns the ids of records by the field that the declaration names; none where a record has none."""
     ids = [i[spec.id] for i in items if (type(i) is dict or isinstance(i, Mapping)) and spec.id in i]
-    return with_ids(result, ids if len(ids) == len(items) else [])
+    return ids if len(ids) == len(items) else []
+
+
+def _by_its_ids(result: ReadResult, spec: ReadSpec) -> ReadResult:
+    """Returns a result whose records are known by the declared field, unless its reader took their ids itself."""
+    if spec.id == "id" or result._ids is not None or not result.items:
+        return result
+    ids = _ids_in(result.items, spec)
+    return with_ids(result.model_copy(), ids) if ids else result
 
 
 def _was_unbounded(items: list[Any], spec: ReadSpec, call: Call) -> bool:
@@ -179,13 +241,6 @@ def _answers_its_key(items: list[Any], spec: ReadSpec, call: Call) -> bool:
 def kind_of(error: BaseException) -> str:
     """Returns the kind of an error as it may stand in a log: its class, and nothing that it says."""
     return printable_name(type(error).__name__)
-
-
-def jsonable(value: Any) -> Any:
-    """Returns a value that JSON can hold; what it cannot becomes its text."""
-    if value is None or isinstance(value, str | int | float | bool):
-        return value
-    return to_jsonable_python(value, fallback=str, serialize_unknown=True)
 
 
 def _scope(spec: ReadSpec, call: Call) -> Scope:

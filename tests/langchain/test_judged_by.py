@@ -1,0 +1,179 @@
+# ruff: noqa: ARG001
+"""What a call is judged by: the arguments that its declaration names, under any name and in any form."""
+
+from __future__ import annotations
+
+import enum
+from typing import Annotated, Any
+from uuid import UUID
+
+import pytest
+from chat_scripts import calls, scripted
+from langchain.agents import create_agent
+from langchain.tools import InjectedState
+from langchain_core.tools import InjectedToolArg, StructuredTool
+from langchain_kit import call, codes, result, results
+from pydantic import BaseModel, ConfigDict, Field
+from unabridged.evidence import session
+from unabridged_langchain import CoverageMiddleware, FromArgument, as_write_tool, protect, read_tool
+
+ROWS = [{"id": 1}, {"id": 2}]
+
+
+def read_of(rows: list[Any], *reasons: str, **declared: Any) -> Any:
+    """Returns a read tool that finds these rows."""
+
+    def list_orders() -> Any:
+        """Lists orders."""
+        return result(rows, *reasons)
+
+    return read_tool("orders", **declared)(list_orders)
+
+
+class ByAlias(BaseModel):
+    """A schema whose model sends another name than the code gets."""
+
+    model_config = ConfigDict(populate_by_name=True)
+
+    ids: list[int] = Field(alias="orderIds")
+
+
+@pytest.mark.parametrize("declared", ["ids", "orderIds"])
+@pytest.mark.parametrize("sent", ["ids", "orderIds"])
+def test_targets_are_judged_under_every_name_of_their_argument(declared: str, sent: str) -> None:
+    written: list[Any] = []
+
+    def archive(ids: list[int]) -> str:
+        """Archives orders."""
+        written.append(ids)
+        return "archived"
+
+    tool = StructuredTool.from_function(archive, args_schema=ByAlias)
+    guarded = as_write_tool(tool, relies_on=["orders"], targets=declared)
+    with session(f"alias-{declared}-{sent}"):
+        read_of(ROWS).invoke({})
+        assert codes(guarded.invoke(call("archive", **{sent: [99]}))) == ["TARGET_NOT_IN_EVIDENCE"]
+        assert codes(guarded.invoke({sent: [99]})) == ["TARGET_NOT_IN_EVIDENCE"]
+        assert written == []
+        assert guarded.invoke({sent: [1]}) == "archived"
+
+
+async def test_the_middleware_judges_targets_under_another_name_too() -> None:
+    written: list[Any] = []
+
+    def archive(ids: list[int]) -> str:
+        """Archives orders."""
+        written.append(ids)
+        return "archived"
+
+    tool = StructuredTool.from_function(archive, args_schema=ByAlias)
+    declared = {"relies_on": ["orders"], "targets": "ids", "allow_returned_targets": True}
+    tools = [read_of(ROWS, "MORE_PAGES_AVAILABLE"), *protect([tool], writes={"archive": declared})]
+    model = scripted(
+        calls(("list_orders", {})), calls(("archive", {"orderIds": [1]})), calls(("archive", {"orderIds": [9]}))
+    )
+    agent = create_agent(model, tools, middleware=[CoverageMiddleware()])
+    told = results((await agent.ainvoke({"messages": [("user", "Go.")]}))["messages"])
+    assert [m.content for m in told if m.content == "archived"] == ["archived"]
+    assert "TARGET_NOT_IN_EVIDENCE" in codes(told[-1])
+    assert written == [[1]]
+
+
+class Colour(enum.Enum):
+    RED = "red"
+
+
+@pytest.mark.parametrize(("kind", "named"), [(UUID, str(UUID(int=5))), (Colour, "red")], ids=["uuid", "choice"])
+def test_targets_that_the_tool_reads_as_objects_are_found_among_the_records(kind: Any, named: str) -> None:
+    def archive(ids: list[Any]) -> str:
+        """Archives orders."""
+        return type(ids[0]).__name__
+
+    archive.__annotations__["ids"] = list[kind]
+    guarded = as_write_tool(archive, relies_on=["orders"], targets="ids")
+    with session(f"objects-{named}"):
+        read_of([{"id": named}]).invoke({})
+        assert guarded.invoke({"ids": [named]}) == kind.__name__
+
+
+def test_a_scope_that_the_tool_reads_as_an_object_is_that_of_the_read() -> None:
+    def list_orders(tenant: UUID) -> Any:
+        """Lists orders."""
+        return [{"id": 1}]
+
+    def archive(tenant: UUID) -> str:
+        """Archives orders."""
+        return "archived"
+
+    reliance = {"resource": "orders", "filters": {"tenant": FromArgument("tenant")}}
+    reads = {"list_orders": {"resource": "orders", "exhaustive": True}}
+    read, write = protect([list_orders, archive], reads=reads, writes={"archive": {"relies_on": [reliance]}})
+    one, two = str(UUID(int=1)), str(UUID(int=2))
+    with session("scope-as-object"):
+        read.invoke({"tenant": one})
+        assert write.invoke({"tenant": one}) == "archived"
+        assert codes(write.invoke({"tenant": two})) == ["EVIDENCE_MISSING"]
+
+
+@pytest.mark.parametrize("injected", [InjectedState("ids"), InjectedToolArg()], ids=["state", "argument"])
+def test_targets_that_the_framework_gives_are_judged_too(injected: Any) -> None:
+    written: list[Any] = []
+
+    def archive(note: str, ids: list[int]) -> str:
+        """Archives orders."""
+        written.append(ids)
+        return "archived"
+
+    archive.__annotations__["ids"] = Annotated[list[int], injected]
+    guarded = as_write_tool(archive, relies_on=["orders"], targets="ids")
+    with session(f"injected-{type(injected).__name__}"):
+        read_of(ROWS).invoke({})
+        assert codes(guarded.invoke({"note": "x", "ids": [99]})) == ["TARGET_NOT_IN_EVIDENCE"]
+        assert written == []
+        assert guarded.invoke({"note": "x", "ids": [2]}) == "archived"
+
+
+def test_a_filter_has_one_name_whatever_name_it_is_sent_under() -> None:
+    class Args(BaseModel):
+        model_config = ConfigDict(populate_by_name=True)
+        owner: str = Field(alias="ownerName")
+
+    def list_orders(owner: str) -> Any:
+        """Lists orders."""
+        return []
+
+    tool = StructuredTool.from_function(list_orders, args_schema=Args)
+    (read,) = protect([tool], reads={"list_orders": {"resource": "orders", "exhaustive": True}})
+    with session("one-name") as s:
+        read.invoke({"ownerName": "ops"})
+        read.invoke({"owner": "ops"})
+        assert [dict(r.filters) for r in s.reads] == [{"owner": "ops"}, {"owner": "ops"}]
+
+
+def test_records_are_known_by_the_field_that_the_declaration_names_also_in_results() -> None:
+    def archive(ids: list[int]) -> str:
+        """Archives orders."""
+        return "archived"
+
+    guarded = as_write_tool(archive, relies_on=["orders"], targets="ids")
+    for n, made in enumerate(
+        (
+            read_of([{"number": 7}], id="number"),
+            read_of([{"number": 7}], id="number", judge=lambda value, _call: value),
+        )
+    ):
+        with session(f"by-number-{n}"):
+            made.invoke({})
+            assert guarded.invoke({"ids": [7]}) == "archived"
+            assert codes(guarded.invoke({"ids": [8]})) == ["TARGET_NOT_IN_EVIDENCE"]
+
+
+def test_the_guarded_function_of_a_tool_leads_nowhere_else() -> None:
+    def archive(ids: list[int]) -> str:
+        """Archives orders."""
+        raise AssertionError
+
+    guarded: Any = as_write_tool(archive, relies_on=["orders"], targets="ids")
+    assert not hasattr(guarded.func, "__wrapped__")
+    with session("nowhere"):
+        assert codes(StructuredTool.from_function(guarded.func).invoke({"ids": [1]})) == ["EVIDENCE_MISSING"]
