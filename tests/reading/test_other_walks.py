@@ -529,3 +529,9 @@ def test_a_contradiction_is_refused_by_its_key(made: dict[str, Any], field: str)
     with pytest.raises(ProfileError) as caught:
         profile(made.pop("walk", None), **made)
     assert caught.value.field == field
+
+
+def test_a_sample_over_parts_is_as_long_as_asked() -> None:
+    result = ask(parts(), count(4), count(2), page(1, 2), intent="sample", page_size=1)
+    assert list(result.ids) == [1]
+    assert codes(result) == {"SAMPLE_REQUESTED", "MORE_PAGES_AVAILABLE"}

@@ -28,6 +28,7 @@ import tenacity
 from unabridged.contract.errors import InvalidInput, value_free
 
 from .bodies import Body, Stopped
+from .deadlines import until, watch
 from .links import MalformedLink, absolute, origin
 from .quiet import in_a_read, keep_quiet
 from .transport import Fault, Request, Response
@@ -40,6 +41,7 @@ _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _BELOW: Final = (OSError, UnicodeError)
 """What comes from below the client: sockets, and host names that no resolver takes."""
 _CODINGS: Final = "gzip, deflate"
+_WATCHED: Final = {"trace": watch}
 _ASKS: Final = {"accept-encoding": _CODINGS}
 
 
@@ -55,8 +57,9 @@ class HttpTransport:
     def send(self, request: Request, *, timeout_s: float | None) -> Response | Fault:
         """Returns the response, or what went wrong; follows redirects within the origin."""
         client = self._client if self._client is not None else shared_client()
-        with in_a_read():
-            return self._exchanged(client, Exchange(self._lib, request, timeout_s, self._most))
+        exchange = Exchange(self._lib, request, timeout_s, self._most, extensions=_WATCHED)
+        with in_a_read(), until(exchange.until):
+            return self._exchanged(client, exchange)
 
     def _exchanged(self, client: Any, exchange: Exchange) -> Response | Fault:
         while True:
@@ -139,14 +142,23 @@ class AsyncHttpTransport:
 class Exchange:
     """One request and its redirects: what both transports decide alike."""
 
-    def __init__(self, lib: ModuleType, request: Request, timeout_s: float | None, most: int | None) -> None:
+    def __init__(
+        self,
+        lib: ModuleType,
+        request: Request,
+        timeout_s: float | None,
+        most: int | None,
+        extensions: dict[str, Any] | None = None,
+    ) -> None:
         self._lib = lib
         self._request = request
         self._url = request.full_url
         self._most = most
         self._limit_s = REQUEST_TIMEOUT_S if timeout_s is None else max(0.001, min(timeout_s, REQUEST_TIMEOUT_S))
         self._is_our_deadline = timeout_s is not None and timeout_s <= REQUEST_TIMEOUT_S
-        self._until = time.monotonic() + self._limit_s
+        self.until = time.monotonic() + self._limit_s
+        """When the exchange ends, in seconds of the monotonic clock."""
+        self._extensions = extensions or {}
         self._redirects = 0
         self._status: int | None = None
         self._headers: tuple[tuple[str, str], ...] = ()
@@ -154,7 +166,7 @@ class Exchange:
 
     def remaining_s(self) -> float:
         """Seconds left for the exchange."""
-        return max(0.001, self._until - time.monotonic())
+        return max(0.001, self.until - time.monotonic())
 
     def built(self, client: Any, asks_plainly: bool) -> Any:
         """Returns the client's own request. Towards another origin nothing of the client's goes along.
@@ -171,13 +183,18 @@ class Exchange:
         self._status = None
         if request.credentials:
             built = client.build_request(
-                request.method, self._url, content=request.body, headers=headers or None, timeout=timeout
+                request.method,
+                self._url,
+                content=request.body,
+                headers=headers or None,
+                timeout=timeout,
+                extensions=dict(self._extensions),
             )
-            if not asks_plainly or headers:
+            if (not asks_plainly or headers) and not any(name.lower() == "accept-encoding" for name, _ in headers):
                 built.headers["accept-encoding"] = _CODINGS
             return built
         headers += [("accept", "*/*"), ("accept-encoding", _CODINGS)]
-        extensions = {"timeout": timeout.as_dict()}
+        extensions = {**self._extensions, "timeout": timeout.as_dict()}
         return self._lib.Request(
             request.method, self._url, content=request.body, headers=headers, extensions=extensions
         )
@@ -209,7 +226,7 @@ class Exchange:
 
     def feed(self, chunk: bytes) -> None:
         """Takes in a piece of the body as it came over the wire."""
-        if time.monotonic() > self._until:
+        if time.monotonic() > self.until:
             raise Stopped(self.timed_out())
         self._body.feed(chunk)
 
@@ -220,7 +237,7 @@ class Exchange:
 
     def timed_out(self) -> Fault:
         """Returns the fault of an exchange that took too long: for the source, or for the time we had."""
-        is_over = time.monotonic() >= self._until - 0.05
+        is_over = time.monotonic() >= self.until - 0.05
         return Fault("deadline" if self._is_our_deadline and is_over else "timeout", status=self._status)
 
     def fault_of(self, error: Exception) -> Fault:

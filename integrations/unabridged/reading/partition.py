@@ -74,10 +74,20 @@ class Splitter:
         """What the answers to counts said beside the counts."""
         self.retried = 0
         self._is_halted = False
+        self._sampled = 0
+
+    @property
+    def wanted(self) -> int | None:
+        """How many records a sample holds; nothing where no sample was asked for."""
+        query = self.ask.query
+        return None if query.intent != "sample" else query.page_size or 1
+
+    def _is_enough(self) -> bool:
+        return self._is_halted or (self.wanted is not None and self._sampled >= self.wanted)
 
     def read(self, part: Part) -> Generator[Command, Any, tuple[Outcome, ...]]:
         """Reads one part and returns the outcomes of what it was split into, in order."""
-        if self._is_halted or self.spend.exhausted():
+        if self._is_enough() or self.spend.exhausted():
             return (Outcome(part, left=part),)
         if part.chain is not None:
             outcome = yield from self._walk_part(part, is_over=False)
@@ -129,6 +139,7 @@ class Splitter:
             goes_on = isinstance(resume, Resume) and resume.kind == "chain"
             left = replace(part, chain=resume.chain if goes_on else None)
         self._is_halted |= loop.failure is not None
+        self._sampled += result.returned
         return Outcome(
             part,
             left=left,

@@ -115,7 +115,7 @@ def _items(read: Joined) -> tuple[list[Any], set[Hashable], int]:
             else:
                 across += 1
                 items[at] = record
-    return items, seen, across
+    return items[: read.ask.query.page_size if read.splitter.wanted is not None else None], seen, across
 
 
 def _facts(read: Joined, *, has_content: bool, unique: int, across: int) -> Facts:
