@@ -1,0 +1,233 @@
+"""Directories through ldap3: a paged search with our own loop. Install `unabridged[ldap]`.
+
+ldap3's own pager ends silently where the server stopped at a limit; here the result code of every page is read.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import importlib.util
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Literal, get_args
+from urllib.parse import urlsplit
+
+from unabridged.contract import InvalidInput, ReadResult
+from unabridged.contract.errors import MissingExtra, value_free
+from unabridged.reading import Budget, Clock, Fault, Query, Request, Response
+
+from .walking import CURSOR, SIZE, cursor_of, page, plain, refused, size_of, walked
+
+if importlib.util.find_spec("ldap3") is None:
+    raise MissingExtra(extra="ldap", module="ldap3")
+
+from ldap3.core import exceptions
+
+__all__ = ["read_ldap"]
+
+SearchScope = Literal["subtree", "one_level", "base"]
+_SCOPES: Final = {"subtree": "SUBTREE", "one_level": "LEVEL", "base": "BASE"}
+_PAGED: Final = "1.2.840.113556.1.4.319"
+_PAGE_SIZE: Final = 500
+_LONGEST_S: Final = 2**31 - 1
+_RULES: Final = (
+    ("filter", exceptions.LDAPInvalidFilterError, "must be a search filter of RFC 4515"),
+    ("filter", exceptions.LDAPObjectClassError, "names an object class that the server's schema does not know"),
+    ("attributes", exceptions.LDAPAttributeError, "name an attribute that the server's schema does not know"),
+    ("base", exceptions.LDAPInvalidDnError, "must be a distinguished name"),
+)
+"""What ldap3 refuses before anything is sent."""
+
+SUCCESS, PROTOCOL_ERROR, TIME_LIMIT, SIZE_LIMIT, REFERRAL, ADMIN_LIMIT = 0, 2, 3, 4, 10, 11
+_HIDDEN: Final = frozenset({8, 13, 48, 49, 50})
+"""Codes that say no to this caller: stronger or other credentials, insufficientAccessRights."""
+_STATUS: Final = {32: 404, 51: 503, 52: 503}
+_STOPPED: Final = [SUCCESS, TIME_LIMIT, SIZE_LIMIT, REFERRAL, ADMIN_LIMIT]
+_PROFILE: Final[dict[str, Any]] = {
+    "items": "entries",
+    "id": "dn",
+    "walk": {
+        "by": "token",
+        "read": "cookie",
+        "send": {"query": CURSOR},
+        "ends_on": ["absent"],
+        "empty_token": "illegal",
+        "repeated_token": "progress",
+    },
+    "size": {"send": {"query": SIZE}},
+    "signals": [
+        {"path": "code", "when": {"equals": TIME_LIMIT}, "code": "TIME_BUDGET_EXCEEDED", "detail": "time_limit"},
+        {"path": "code", "when": {"equals": SIZE_LIMIT}, "code": "RESULT_LIMIT_REACHED", "detail": "size_limit"},
+        {"path": "code", "when": {"equals": ADMIN_LIMIT}, "code": "RESULT_LIMIT_REACHED", "detail": "admin_limit"},
+        {"path": "hidden", "when": {"equals": True}, "code": "VISIBILITY_RESTRICTED"},
+        {"path": "failed", "when": {"equals": True}, "code": "SOURCE_UNAVAILABLE", "detail": "result_code"},
+        {"path": "referrals", "when": "nonempty", "code": "SOURCE_UNAVAILABLE", "detail": "referral",
+         "names_sources": True},
+        {"path": "ranged", "when": "nonempty", "code": "ITEM_TRUNCATED", "detail": "range"},
+        {"path": "unpaged", "when": {"equals": True}, "code": "COVERAGE_UNKNOWN"},
+    ],
+    "expired": [{"status": 410}],
+    "cursor": {"freezes": False, "resumable": False},
+}  # fmt: skip
+"""Result codes of RFC 4511, 4.1.9, and the paging of RFC 2696, as OpenLDAP sends them."""
+
+
+@value_free
+def read_ldap(
+    connection: Any,
+    base: str,
+    filter: str = "(objectClass=*)",
+    *,
+    resource: str | Query,
+    attributes: Sequence[str] = ("*",),
+    scope: SearchScope = "subtree",
+    single: Sequence[str] = (),
+    budget: Budget | None = None,
+    clock: Clock | None = None,
+) -> ReadResult:
+    """Reads the entries of a search, page by page, until the server says that this was all.
+
+    Entries that came with an error are kept, and the error says why there are no more: a limit of the server's time
+    or size, another server that holds a part of the tree (a referral, which is not followed), a refusal. A cookie
+    lives on its connection only; elsewhere it is `CONTINUATION_EXPIRED`. The result records itself in the session in
+    scope.
+
+    Entries and attributes that the caller may not see are missing without a word, so a complete read speaks of what
+    this caller can see. A search over several pages is no snapshot.
+
+    Args:
+        connection: an open, bound `ldap3.Connection` with a synchronous strategy. Its `receive_timeout` bounds each
+            wait for the server.
+        base: the distinguished name where the search starts.
+        filter: a search filter; whatever comes from outside is escaped by the caller
+            (`ldap3.utils.conv.escape_filter_chars`).
+        resource: the name of what is read, or a `Query`: its filters are the scope that `filter` stands for, its page
+            size is that of the paging (500 when not given).
+        attributes: the attributes asked for.
+        scope: how deep the search goes.
+        single: attributes that hold one value: they stand in a record as that value, all others as a list.
+        budget: what may be spent; `Budget()` when not given. The time that is left goes to the server as its limit.
+        clock: the machine's clock when not given.
+
+    Raises:
+        InvalidInput: an argument breaks a rule. The error holds no value.
+    """
+    if scope not in get_args(SearchScope):
+        raise InvalidInput(field="scope", rule=f"must be one of {', '.join(get_args(SearchScope))}")
+    if not getattr(getattr(connection, "strategy", None), "sync", False):
+        raise InvalidInput(field="connection", rule="must be an ldap3.Connection with a synchronous strategy")
+    query = Query.of(resource)
+    if query.page_size is None:
+        query = replace(query, page_size=_PAGE_SIZE)
+    search = {
+        "search_base": base,
+        "search_filter": filter,
+        "search_scope": _SCOPES[scope],
+        "attributes": list(attributes),
+    }
+    directory = _Directory(connection, search, frozenset(name.lower() for name in single))
+    return walked({**_PROFILE, "name": "ldap"}, query, transport=directory, budget=budget, clock=clock)
+
+
+@dataclass(frozen=True)
+class _Directory:
+    """Answers the reader's requests with one search each."""
+
+    connection: Any = field(repr=False)
+    search: Mapping[str, Any] = field(repr=False)
+    single: frozenset[str]
+
+    def send(self, request: Request, *, timeout_s: float | None) -> Response | Fault:
+        """Makes one search; the cookie is the request's cursor."""
+        cookie = cursor_of(request)
+        result, response = None, None
+        broken: tuple[str, str] | None = None
+        try:
+            result, response = self._searched(_decoded(cookie), size_of(request), timeout_s)
+        except exceptions.LDAPOperationResult as error:  # a connection that raises what others return
+            result, response = {"result": error.result}, error.response
+        except (exceptions.LDAPSocketReceiveError, exceptions.LDAPResponseTimeoutError):
+            return Fault("timeout" if not self.connection.closed else "disconnect")
+        except (exceptions.LDAPCommunicationError, exceptions.LDAPSessionTerminatedByServerError, OSError):
+            return Fault("disconnect")
+        except exceptions.LDAPExceptionError as error:
+            broken = next(((name, rule) for name, kind, rule in _RULES if isinstance(error, kind)), None)
+            if broken is None:
+                return Fault("disconnect")
+        if broken is not None:
+            raise InvalidInput(field=broken[0], rule=broken[1])
+        return self._answer(result or {}, response or [], continued=cookie is not None)
+
+    def _searched(self, cookie: bytes | None, size: int | None, timeout_s: float | None) -> tuple[Any, Any]:
+        limit_s = 0 if timeout_s is None else min(_LONGEST_S, max(1, math.ceil(timeout_s)))
+        follows, self.connection.auto_referrals = self.connection.auto_referrals, False
+        try:
+            found = self.connection.search(
+                **self.search, paged_size=size, paged_cookie=cookie, paged_criticality=True, time_limit=limit_s
+            )
+        finally:
+            self.connection.auto_referrals = follows
+        if isinstance(found, tuple):  # the strategies that are safe for threads
+            return found[1], found[2]
+        return self.connection.result, self.connection.response
+
+    def _answer(self, result: Mapping[str, Any], response: Sequence[Mapping[str, Any]], *, continued: bool) -> Response:
+        code = result.get("result")
+        entries = [self._record(entry) for entry in response if entry.get("type") == "searchResEntry"]
+        if code == PROTOCOL_ERROR and continued and not entries:
+            return refused(410)
+        hidden, failed = code in _HIDDEN, code not in _HIDDEN and code not in _STOPPED
+        if not entries and (hidden or failed):
+            return refused(403 if hidden else _STATUS.get(code or 0, 500), code)
+        paging = (result.get("controls") or {}).get(_PAGED)
+        cookie = ((paging or {}).get("value") or {}).get("cookie") or b""
+        body = {
+            "entries": entries,
+            "code": code,
+            "hidden": hidden,
+            "failed": failed,
+            "referrals": _hosts(result, response),
+            "ranged": any(";range=" in name.lower() for entry in entries for name in entry),
+            "unpaged": code == SUCCESS and paging is None,
+        }
+        if cookie:
+            body["cookie"] = base64.b64encode(cookie).decode()
+        return page(body)
+
+    def _record(self, entry: Mapping[str, Any]) -> dict[str, Any]:
+        record: dict[str, Any] = {"dn": entry["dn"]}
+        for name, values in entry["raw_attributes"].items():
+            if not values or name == "dn":  # ldap3 adds what was asked for and did not come
+                continue
+            listed = [plain(value) for value in values]
+            record[name] = listed[0] if name.lower() in self.single and len(listed) == 1 else listed
+        return record
+
+
+def _decoded(cookie: str | None) -> bytes | None:
+    if cookie is None:
+        return None
+    try:
+        return base64.b64decode(cookie, validate=True)
+    except binascii.Error:
+        raise InvalidInput(field="cursor", rule="must be a cursor of this source") from None
+
+
+def _hosts(result: Mapping[str, Any], response: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Returns the servers that hold other parts of what was asked, by name and without what else an address holds."""
+    addresses = list(result.get("referrals") or ())
+    for entry in response:
+        if entry.get("type") == "searchResRef":
+            addresses += entry.get("uri") or ()
+    if result.get("result") == REFERRAL and not addresses:
+        return ["referral"]
+    return list(dict.fromkeys(_host(address) for address in addresses))
+
+
+def _host(address: str) -> str:
+    try:
+        return urlsplit(address).hostname or "referral"
+    except ValueError:
+        return "referral"
