@@ -25,11 +25,12 @@ from unabridged.gate.arguments import Problem, by_declared_names
 from unabridged.gate.boundary import arun_body, run_body
 from unabridged.gate.declare import ReadSpec, Spec, UndeclaredSpec, WriteSpec
 from unabridged.gate.presenting import Reply
+from unabridged.gate.refusing import guard_failed
 from unabridged.gate.runtime import ALONE, Entered, Gate, Turn
 from unabridged.gate.turn import bear
 
 from ._config import interrupts, running
-from ._place import around, frame, inside, session_here, turn_here
+from ._place import around, frame, inside, say_unseen, session_here, session_of_read, turn_here
 
 _log = logging.getLogger("unabridged.langchain")
 DEADLINE: Final = "deadline_s"
@@ -149,13 +150,13 @@ class Body:
             return self._judge(gate, sent, args, kwargs)
         except Exception as error:  # noqa: BLE001 - the outermost tool boundary: a guard that fails refuses
             _log.error("the guard failed before %s with %s", gate.name, type(error).__name__)
-            return gate.refuse_unseen(), None
+            return guard_failed(gate.name), None
 
     def _judge(
         self, gate: Gate, sent: Sent | None, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[Entered | Reply, Turn | None]:
         call_id, spec = None if sent is None else sent.call_id, gate.spec
-        session = session_here(running())
+        session = session_of_read(running()) if isinstance(spec, ReadSpec) else session_here(running())
         if args and isinstance(args[0], Refused):
             return gate.refuse_arguments(args[0].problems, session=session, call_id=call_id), None
         final: Mapping[str, Any] = self._final(sent, args, kwargs)
@@ -164,6 +165,7 @@ class Body:
         final = self.named(final)
         turn = turn_here(gate.name, final, call_id, session=session, has=self.beside)
         if turn is None and is_judged(spec):
+            say_unseen()
             return gate.refuse_unseen(), None
         return gate.enter(final, session=session, turn=turn or ALONE, call_id=call_id), turn
 

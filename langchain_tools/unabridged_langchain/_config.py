@@ -33,6 +33,17 @@ def in_graph(config: Mapping[str, Any]) -> bool:
     )
 
 
+def run_around(config: Mapping[str, Any]) -> object | None:
+    """Returns what LangGraph makes once for a run and hands to the graphs inside it; nothing in the outermost graph.
+
+    The key is private: where it is missing, a graph inside another is taken for a run of its own.
+    """
+    configurable = config.get("configurable") or {}
+    if "|" not in str(configurable.get("checkpoint_ns") or ""):
+        return None
+    return getattr(configurable.get("__pregel_runtime"), "control", None)
+
+
 def handlers_of(callbacks: Any) -> Sequence[BaseCallbackHandler]:
     """Returns the handlers in what LangChain takes for callbacks: a list, a manager, or nothing."""
     found = callbacks if isinstance(callbacks, list) else getattr(callbacks, "handlers", ())

@@ -15,8 +15,8 @@ from unabridged.gate.history import PastCall, import_results, import_unknown_pas
 _MARKS_KEPT: Final = 256
 _NO_SUCH_TOOL: Final = " is not a valid tool, try one of ["
 _STRUCTURED: Final = "Returning structured response: "
-_marks: Final[WeakKeyDictionary[Session, OrderedDict[str, None]]] = WeakKeyDictionary()
-"""For each session the last messages that were looked at, over all the lists that it has met."""
+_marks: Final[WeakKeyDictionary[Session, OrderedDict[str, int]]] = WeakKeyDictionary()
+"""For each session the last messages that were looked at, over all the lists that it has met, each with its place."""
 
 
 def look_back(
@@ -29,7 +29,8 @@ def look_back(
     """Records the results in a message history that the session does not know. They block, until they are read again.
 
     Only what stands after the last message that was looked at before is looked at; a list that was cut, summarised or
-    forked is looked at from its end to the first message that is known.
+    forked is looked at from its end to the first message that is known. A known message that stands later than it did
+    has something new before it: then the whole list is looked at.
 
     Args:
         session: the session.
@@ -39,27 +40,31 @@ def look_back(
     """
     seen = _marks.setdefault(session, OrderedDict())
     fresh: list[BaseMessage] = []
+    place = len(messages)
     for message in reversed(messages):
-        if message.id is not None and message.id in seen:
+        place -= 1
+        if message.id is not None and place <= seen.get(message.id, -1):
             break
         fresh.append(message)
     if not fresh:
         return
     first_look = not seen
-    _remember(seen, fresh[0])
+    _remember(seen, fresh[0], len(messages) - 1)
     results = [m for m in fresh if isinstance(m, ToolMessage) and not session.knows_call(m.tool_call_id)]
     if results:
         calls = {c["id"]: c for m in messages if isinstance(m, AIMessage) for c in m.tool_calls}
-        past = [_past(m, calls) for m in reversed(results) if not is_of_no_tool(m)]
+        past = [
+            _past(m, calls) for m in reversed(results) if not (is_of_no_tool(m) or _is_structured_answer(m, messages))
+        ]
         import_results(session, past, spec_of=spec_of, resources=resources)
     if first_look and not session.reads and any(_is_summary(m) for m in fresh):
         import_unknown_past(session, resources)
 
 
-def _remember(seen: OrderedDict[str, None], message: BaseMessage) -> None:
+def _remember(seen: OrderedDict[str, int], message: BaseMessage, place: int) -> None:
     """Notes the last message that was looked at; one without an id cannot be told from others, so it is not noted."""
     if message.id is not None:
-        seen[message.id] = None
+        seen[message.id] = place
         if len(seen) > _MARKS_KEPT:
             seen.popitem(last=False)
 
@@ -71,12 +76,27 @@ def _past(message: ToolMessage, calls: dict[str | None, Any]) -> PastCall:
 
 
 def is_of_no_tool(message: ToolMessage) -> bool:
-    """Tells whether a message is the framework's own: to a name that no tool has, or to a structured answer."""
+    """Tells whether a message is the framework's own, to a name that no tool has."""
     text = message.content
-    if not isinstance(text, str):
+    return (
+        isinstance(text, str)
+        and message.status == "error"
+        and text.startswith(f"Error: {message.name}{_NO_SUCH_TOOL}")
+    )  # fmt: skip
+
+
+def _is_structured_answer(message: ToolMessage, messages: Sequence[BaseMessage]) -> bool:
+    """Tells whether a message is the framework's own, to a structured answer.
+
+    Such an answer ends a run: the next turn is not the model's. What a tool says of itself does not make it one.
+    """
+    if not isinstance(message.content, str) or not message.content.startswith(_STRUCTURED):
         return False
-    no_tool = message.status == "error" and text.startswith("Error: ") and _NO_SUCH_TOOL in text
-    return no_tool or text.startswith(_STRUCTURED)
+    after = iter(messages)
+    if not any(m is message for m in after):
+        return False
+    follows = next((m for m in after if not isinstance(m, ToolMessage)), None)
+    return follows is not None and not isinstance(follows, AIMessage)
 
 
 def _is_summary(message: BaseMessage) -> bool:

@@ -5,6 +5,7 @@ The tool body, the middleware and the callback handler all look here; none takes
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
@@ -12,6 +13,7 @@ from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Final
+from uuid import uuid4
 
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
@@ -24,9 +26,10 @@ from unabridged.gate.declare import Spec
 from unabridged.gate.runtime import Turn
 from unabridged.gate.turn import siblings_of, spec_named
 
-from ._config import graph_messages, handlers_of, holds_call, in_graph, running, thread_of
+from ._config import graph_messages, handlers_of, holds_call, in_graph, run_around, running, thread_of
 from ._history import look_back
 
+_log = logging.getLogger("unabridged.langchain")
 Asked = tuple[str, Mapping[str, Any]]
 _SESSIONS_KEPT: Final = 1_000
 
@@ -95,6 +98,8 @@ def guardian_in(config: Mapping[str, Any]) -> Guardian | None:
 
 
 _kept: Final[OrderedDict[tuple[Any, ...], Session]] = OrderedDict()
+_names: Final[OrderedDict[object, str]] = OrderedDict()
+"""The names of the sessions of runs with graphs inside."""
 _lock: Final = threading.Lock()
 _RUNS: Final = MemoryLedger()
 """Keeps the sessions of runs apart, so that many short runs do not push out the session of a thread."""
@@ -121,6 +126,33 @@ def kept_session(name: str, *, kind: Kind, principal: str | None = None, ledger:
         while len(_kept) > _SESSIONS_KEPT:
             _kept.popitem(last=False)
         return made
+
+
+def run_named(config: Mapping[str, Any]) -> str | None:
+    """Returns the name of the run that a graph inside another belongs to; nothing in the outermost graph.
+
+    All agents of such a run share its session, also those that stand beside each other and hand on no more than a text.
+    """
+    run = run_around(config)
+    if run is None:
+        return None
+    with _lock:
+        name = _names.setdefault(run, f"run-{uuid4().hex}")
+        _names.move_to_end(run)
+        while len(_names) > _SESSIONS_KEPT:
+            _names.popitem(last=False)
+    return name
+
+
+def session_of_read(config: Mapping[str, Any]) -> Session | None:
+    """Returns the session that keeps what a call reads: where it has none of its own, that of the run around it.
+
+    Another agent of that run may write by what is read here.
+    """
+    found = session_here(config)
+    if found is not None or (name := run_named(config)) is None:
+        return found
+    return kept_session(name, kind="run")
 
 
 def session_here(config: Mapping[str, Any]) -> Session | None:
@@ -180,6 +212,20 @@ def turn_here(
         return None
     tools = outer.has if outer.has is not None else has if inside_graph else None  # a program may have any
     return Turn(siblings=(*siblings_around(), *(others or ())), spec_of=spec_here, has=tools)
+
+
+_said: Final[set[str]] = set()
+
+
+def say_unseen() -> None:
+    """Tells the developer, once a process, why no write is allowed in a graph whose messages do not show its turns."""
+    if not _said:
+        _said.add("unseen")
+        _log.warning(
+            "a graph does not show the turn in which a model asked for a write, so the write is refused: keep the "
+            "messages in its state and run the calls in a node of their own (ToolNode), or give the run a guard that "
+            "sees the model: config={'callbacks': [PartialReadGuard()]}"
+        )
 
 
 def resources_here() -> tuple[str, ...]:

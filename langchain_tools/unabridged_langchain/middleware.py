@@ -26,6 +26,7 @@ from unabridged.evidence import Ledger, Session
 from unabridged.gate.around import siblings_around
 from unabridged.gate.declare import UNDECLARED, Spec, UndeclaredSpec, WriteSpec
 from unabridged.gate.presenting import MAX_BYTES, Reply
+from unabridged.gate.refusing import guard_failed
 from unabridged.gate.runtime import Entered, Gate, Turn
 
 from ._body import is_judged, told_by
@@ -34,7 +35,19 @@ from ._followups import continue_read_tool, count_read_tool
 from ._guarded import body_of, carried_by
 from ._history import is_of_no_tool, look_back
 from ._hooks import GivesCaveats, WrapsModel, messages_of, with_hooks
-from ._place import Asked, Frame, around, frame, framed, guardian_in, inside, kept_session, siblings, spec_here
+from ._place import (
+    Asked,
+    Frame,
+    around,
+    frame,
+    framed,
+    guardian_in,
+    inside,
+    kept_session,
+    run_named,
+    siblings,
+    spec_here,
+)
 from ._place import session_here as found_session
 
 _log = logging.getLogger("unabridged.langchain")
@@ -219,7 +232,7 @@ class CoverageMiddleware(AgentMiddleware[CoverageState, Any, Any]):
         except Exception as error:  # noqa: BLE001 - the outermost tool boundary: a guard that fails refuses
             name = request.tool_call["name"]
             _log.error("the guard failed before %s with %s", name, type(error).__name__)
-            return _message(Gate(name, UNDECLARED).refuse_unseen(), request.tool_call)
+            return _message(guard_failed(name), request.tool_call)
 
     def _judge(self, request: ToolCallRequest) -> _Place | ToolMessage:
         """A tool that has a guard of its own is judged here and in its body; one that has none enters here."""
@@ -280,7 +293,7 @@ class CoverageMiddleware(AgentMiddleware[CoverageState, Any, Any]):
                 return found_session(config)
         elif thread is not None and _ambient.current() is None:
             return kept_session(thread, kind="thread", principal=self._principal, ledger=self._ledger)
-        run = state.get("unabridged_run") if isinstance(state, dict) else None
+        run = run_named(config) or (state.get("unabridged_run") if isinstance(state, dict) else None)
         if _ambient.current() is None and isinstance(run, str):
             guardian = guardian_in(config)
             if guardian is None or guardian.explicit_session is None:

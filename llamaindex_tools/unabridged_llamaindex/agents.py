@@ -6,6 +6,7 @@ Only `take_step`, `handle_tool_call_results` and `finalize` of an agent run in b
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any, Final
 
@@ -16,13 +17,17 @@ from llama_index.core.bridge.pydantic import Field
 from llama_index.core.memory import BaseMemory
 from llama_index.core.objects import ObjectRetriever
 from llama_index.core.tools import AsyncBaseTool, BaseTool, FunctionTool, adapt_to_async_tool
+from unabridged._ambient import Held, ambient
 from unabridged.answers import LANGUAGES
 from unabridged.contract import InvalidInput
+from unabridged.evidence import current_session
 from unabridged.gate import CONTINUE_READ, COUNT_READ, UNDECLARED, gate_of
 from unabridged.gate.answering import coverage_of
+from workflows import Context
+from workflows.handler import WorkflowHandler
 
 from .messages import calls_in
-from .run import HANDOFF, Tools, note_turn, session_of
+from .run import HANDOFF, Tools, Unseen, at_once, bound_to, caller, note_turn, session_of
 from .tools import protected
 from .verbs import continue_read_tool, count_read_tool
 
@@ -31,6 +36,10 @@ _LAST_STEP: Final = "unabridged_max_iterations"
 _ADMITTED: Final = "unabridged_admitted"
 """Where the last answer that has its caveats is kept, so that none has them twice."""
 _PLACE: Final = "\x00"
+
+
+_caller: Final[ContextVar[Context[Any] | None]] = ContextVar("unabridged_llamaindex_caller", default=None)
+"""The context of the workflow that a run was started by, where it joined the session of that."""
 
 
 class GuardedTools(ObjectRetriever):  # type: ignore[type-arg]
@@ -66,6 +75,18 @@ class CoverageFunctionAgent(FunctionAgent):
         self.language = language
         self._complete_tools()
 
+    def run(self, *args: Any, **kwargs: Any) -> WorkflowHandler:
+        """Runs the agent. In a step of another workflow it joins the session of that workflow."""
+        outer = caller() if current_session() is None else None
+        if outer is None:
+            return super().run(*args, **kwargs)
+        try:
+            found = at_once(bound_to(outer, waits=False))
+        except Unseen:
+            found = None
+        with Held(ambient, found), Held(_caller, outer):
+            return super().run(*args, **kwargs)
+
     def _complete_tools(self) -> None:
         """Puts every tool behind a gate, also those that were given to the agent later."""
         given = _guarded(self.tools or ())
@@ -78,6 +99,8 @@ class CoverageFunctionAgent(FunctionAgent):
     ) -> AgentOutput:
         """Takes a step, and writes down what it asks for before any of that runs."""
         self._complete_tools()
+        if (outer := _caller.get()) is not None:
+            await bound_to(outer)
         shown = [adapt_to_async_tool(t) for t in _guarded(tools, but=HANDOFF)]
         shown += [adapt_to_async_tool(t) for t in _missing(shown)]
         await session_of(ctx, tools=Tools(_by_name(shown)))

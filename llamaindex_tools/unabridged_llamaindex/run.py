@@ -169,6 +169,17 @@ async def session_of(ctx: Any, *, tools: Tools) -> Session | None:
     return (await _session(ctx.store, await _state(ctx.store), tools, waits=True))[0]
 
 
+def caller() -> Context[Any] | None:
+    """Returns the context of the step that starts an agent: it is a sub-agent of that step's workflow."""
+    step = running_step()
+    return None if step is None else step[0]
+
+
+async def bound_to(ctx: Context[Any], *, waits: bool = True) -> Session | None:
+    """Returns the session that is bound to the context of a run, and writes its name down there if it may wait."""
+    return await _bound(ctx.store, await _state(ctx.store), tools_of(ctx, None), waits=waits)
+
+
 async def _session(store: Any, state: Any, tools: Tools, *, waits: bool) -> tuple[Session | None, bool]:
     """Returns the session of a run, and whether the history of the run could be compared with its ledger."""
     found = current_session() or await _bound(store, state, tools, waits=waits)
@@ -196,14 +207,13 @@ async def _bound(store: Any, state: Any, tools: Tools, *, waits: bool) -> Sessio
     noted = state.get(SESSION_KEY)
     with _lock:
         known = _BOUND.get(store)
-        if known is not None:
-            return known
         foreign = isinstance(noted, Mapping) and noted.get("process") != _process()
-        name = noted["id"] if isinstance(noted, Mapping) and not foreign else secrets.token_urlsafe(16)
-        known = session(name, kind="run")
-        if foreign:
-            import_unknown_past(known, tools.resources)
-        _BOUND[store] = known
+        if known is None:
+            name = noted["id"] if isinstance(noted, Mapping) and not foreign else secrets.token_urlsafe(16)
+            known = session(name, kind="run")
+            if foreign:
+                import_unknown_past(known, tools.resources)
+            _BOUND[store] = known
     if waits and (noted is None or foreign):
         await store.set(SESSION_KEY, {"id": known.key.thread, "process": _process()})
     return known

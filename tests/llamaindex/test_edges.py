@@ -324,3 +324,43 @@ async def test_a_nested_write_tool_is_judged_for_itself() -> None:
 def test_the_language_of_an_agent_is_one_that_there_is() -> None:
     with pytest.raises(InvalidInput, match="language"):
         CoverageFunctionAgent(tools=[], llm=script(), language="xx")
+
+
+class Errand(Workflow):
+    """A workflow of a user's own, that lets one agent read and another write."""
+
+    def __init__(self, reader: Any, writer: Any) -> None:
+        super().__init__()
+        self.reader, self.writer = reader, writer
+
+    @step
+    async def go(self, event: StartEvent) -> StopEvent:
+        await self.reader.run(user_msg="Read.")
+        return StopEvent(result=str(await self.writer.run(user_msg="Wipe.")))
+
+
+@pytest.mark.parametrize("status", ["partial", "complete"])
+async def test_agents_that_one_step_runs_share_the_session_of_its_workflow(status: str) -> None:
+    shop = Shop(status)
+    read, _, wipe = shop.tools()
+    reader = CoverageFunctionAgent(tools=[read], llm=script([READ], "Two."))
+    writer = CoverageFunctionAgent(tools=[wipe], llm=script([("wipe", {})], "Wiped."))
+    errand = Errand(reader, writer)
+    ctx = Context(errand)
+    told_last = await errand.run(ctx=ctx)
+    assert shop.written == (["wipe"] if status == "complete" else [])
+    assert told_last.startswith("orders: ") is (status == "partial")
+    assert "unabridged_session" in json.dumps(ctx.to_dict())
+
+
+async def test_a_step_with_a_state_of_its_own_leaves_its_agents_their_own_sessions() -> None:
+    class Kept(BaseModel):
+        note: str = ""
+
+    class Typed(Workflow):
+        @step
+        async def go(self, ctx: Context[Kept], event: StartEvent) -> StopEvent:
+            return StopEvent(result=str(await agent.run(user_msg="Read.")))
+
+    agent = CoverageFunctionAgent(tools=Shop("partial").tools(), llm=script([READ], "Two."))
+    assert (await Typed().run()).startswith("orders: ")

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, assert_never
+from typing import Any, Final, assert_never
 
 from unabridged.evidence import Asked, Session
 
 from .declare import FollowUpSpec, NeutralSpec, ReadSpec, Spec, UndeclaredSpec, WriteSpec
+
+_log = logging.getLogger("unabridged.gate")
+_SAID: Final[set[int]] = set()
+"""Whether the developer was told, once a process, why a history blocks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +54,13 @@ def import_results(
             session.import_history(entries)
         if call.call_id is not None:
             session.note_call(call.call_id)
+    if foreign and not _SAID:
+        _SAID.add(foreign)
+        _log.warning(
+            "the history of a conversation holds tool results that its session does not know; they hold writes back "
+            "until they are read again. A conversation keeps its evidence in one session: unabridged.session(...), or "
+            "what its framework has for it, a thread_id or a Context"
+        )
     return foreign
 
 

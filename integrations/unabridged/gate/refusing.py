@@ -25,6 +25,8 @@ _WORDS: Final[dict[str, str]] = {
 }
 _LISTED: Final = 12
 _LABEL: Final = re.compile(r"[\w .,:;/()+\-]{1,200}\Z")
+UNSEEN: Final = "The turn that it stands in cannot be seen here, so what was asked for beside it is not known."
+FROM_HISTORY: Final = "An earlier result in the conversation was not recorded here: read it again."
 NO_SESSION: Final = "No session is in scope: open one with unabridged.session(...) or run the tool inside an agent."
 
 
@@ -58,6 +60,7 @@ def refusal(tool: str, verdict: Any, *, has: Iterable[str] | None = None) -> Rep
         has: the names of the tools that the agent has, when they are known: `continue_read` is offered only with it.
     """
     options = list(verdict.options)
+    again = FROM_HISTORY if any(getattr(r, "origin", None) == "history" for r in verdict.reads) else ""
     if has is not None and "continue_read" not in set(has) and "continue_read" in options:
         options.remove("continue_read")
     document = {
@@ -65,7 +68,7 @@ def refusal(tool: str, verdict: Any, *, has: Iterable[str] | None = None) -> Rep
         "tool": printable_name(tool),
         "verdict": verdict.verdict,
         "codes": list(verdict.codes),
-        "message": " ".join(["The call was not run.", *(_WORDS.get(c, "") for c in verdict.codes)]).strip(),
+        "message": " ".join(["The call was not run.", *(_WORDS.get(c, "") for c in verdict.codes), again]).strip(),
         "reads": [read_note(r) for r in list(verdict.reads)[:10]],
         "options": options,
     }
@@ -93,14 +96,19 @@ def refused_without_session(tool: str) -> Reply:
     return Reply(content=dumps(document), artifact=_artifact(["GUARD_FAILED"]), is_error=True)
 
 
-def guard_failed(tool: str) -> Reply:
-    """Returns the refusal of a guard that failed itself."""
+def guard_failed(tool: str, *, why: str = _WORDS["GUARD_FAILED"]) -> Reply:
+    """Returns the refusal of a guard that failed itself, or that cannot see what it must judge.
+
+    Args:
+        tool: the tool's name.
+        why: one sentence.
+    """
     document = {
         "error": "refused",
         "tool": printable_name(tool),
         "verdict": "refuse",
         "codes": ["GUARD_FAILED"],
-        "message": f"The call was not run. {_WORDS['GUARD_FAILED']}",
+        "message": f"The call was not run. {why}",
         "reads": [],
         "options": ["abandon"],
     }

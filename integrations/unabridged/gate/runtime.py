@@ -24,7 +24,7 @@ from . import followup
 from .arguments import jsonable
 from .declare import MAX_DEADLINE_S, FollowUpSpec, NeutralSpec, ReadSpec, Spec, UndeclaredSpec, WriteSpec
 from .presenting import MAX_BYTES, Reply, read_reply
-from .refusing import guard_failed, invalid_request, refusal, refused_without_session, tool_failed
+from .refusing import UNSEEN, guard_failed, invalid_request, refusal, refused_without_session, tool_failed
 from .values import Call, kind_of, result_of, unavailable
 
 _log = logging.getLogger("unabridged.gate")
@@ -122,7 +122,7 @@ class Gate:
 
     def refuse_unseen(self) -> Reply:
         """Returns the refusal of a call whose turn cannot be seen: what was asked for beside it is not known."""
-        return guard_failed(self.name)
+        return guard_failed(self.name, why=UNSEEN)
 
     @staticmethod
     def _note(session: Session | None, call_id: str | None) -> None:
