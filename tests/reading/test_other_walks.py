@@ -8,7 +8,7 @@ import pytest
 from reading.asking import TOKEN, URL, ask, codes, keys, page, profile, warned
 from unabridged.contract import ProfileError, ReadResult, from_wire, resume_of
 from unabridged.profiles import Profile, load_profile
-from unabridged.reading import Budget, Fault, Request, Response, Resume, run_read
+from unabridged.reading import Budget, Fault, Request, Response, Resume, judge_value, reference_of, run_read
 from unabridged.testing import ScriptedTransport, VirtualClock
 
 JOB: dict[str, Any] = {
@@ -535,3 +535,27 @@ def test_a_sample_over_parts_is_as_long_as_asked() -> None:
     result = ask(parts(), count(4), count(2), page(1, 2), intent="sample", page_size=1)
     assert list(result.ids) == [1]
     assert codes(result) == {"SAMPLE_REQUESTED", "MORE_PAGES_AVAILABLE"}
+
+
+# values and references
+
+
+def test_a_value_that_says_that_its_job_is_running_is_asked_for_once() -> None:
+    result = judge_value(profile(JOB), {"state": "RUNNING", "items": []}, resource="things")
+    assert (result.status, codes(result)) == ("unavailable", {"CLIENT_LIMIT_REACHED", "JOB_NOT_FINISHED"})
+    assert judge_value(profile(JOB), {"state": "DONE", "items": [{"id": 1}]}, resource="things").complete
+    assert not judge_value(parts(), {"n": 10**9}, resource="things").complete
+
+
+def test_a_record_has_the_reference_that_its_profile_names() -> None:
+    made = profile(reference="links.self")
+    assert reference_of(made, {"id": 1, "links": {"self": "https://a.example/1"}}) == "https://a.example/1"
+    assert reference_of(made, {"id": 1}) is None
+    assert reference_of(made, {"id": 1, "links": {"self": {}}}) is None
+    assert reference_of(profile(), {"id": 1}) is None
+
+
+def test_a_record_without_a_required_field_makes_its_page_malformed() -> None:
+    made = profile(required=["owner"])
+    assert keys(ask(made, page(1))) == {"PROTOCOL_ANOMALY:malformed_page"}
+    assert ask(made, {"status": 200, "headers": {}, "json": {"items": [{"id": 1, "owner": None}]}}).complete

@@ -2,6 +2,7 @@
 
 from .api import apages, aread, pages, read
 from .query import Budget, Query
+from .records import reference_of
 from .resume import Resume
 from .run import run_read
 from .transport import AsyncTransport, Clock, Fault, Request, Response, SystemClock, Transport
@@ -23,5 +24,6 @@ __all__ = [
     "judge_value",
     "pages",
     "read",
+    "reference_of",
     "run_read",
 ]

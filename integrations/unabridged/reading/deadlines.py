@@ -6,25 +6,21 @@ opened while a deadline is in force look at it before each read.
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from typing import Any, Final
+
+from unabridged._ambient import Held
 
 _SHORTEST_S: Final = 0.001
 _OPENED: Final = ("connect_tcp.complete", "start_tls.complete", "connect_unix_socket.complete")
-_deadline = threading.local()
+_deadline: ContextVar[float | None] = ContextVar("unabridged_deadline", default=None)
 
 
-@contextmanager
-def until(moment: float) -> Iterator[None]:
-    """Keeps what this thread reads within a deadline, in seconds of the monotonic clock."""
-    _deadline.moment = moment
-    try:
-        yield
-    finally:
-        _deadline.moment = None
+def until(moment: float) -> Held[float | None]:
+    """Keeps what a block reads within a deadline, in seconds of the monotonic clock."""
+    return Held(_deadline, moment)
 
 
 def watch(event: str, info: Mapping[str, Any]) -> None:
@@ -38,7 +34,7 @@ def watch(event: str, info: Mapping[str, Any]) -> None:
 
 def _bounded(read: Callable[..., bytes]) -> Callable[..., bytes]:
     def read_in_time(max_bytes: int, timeout: float | None = None) -> bytes:
-        moment: float | None = getattr(_deadline, "moment", None)
+        moment = _deadline.get()
         if moment is not None:
             left = max(_SHORTEST_S, moment - time.monotonic())
             timeout = left if timeout is None else min(timeout, left)

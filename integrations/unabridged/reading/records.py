@@ -95,6 +95,22 @@ class RecordRules:
 _NULL: Final = id_key(None)
 
 
+def reference_of(profile: Profile, record: Any) -> str | None:
+    """Returns a record's stable reference (an address, a version), for a claim to cite; nothing where there is none.
+
+    It is text that a source wrote: show it where items are shown, and nowhere else.
+    """
+    if profile.reference is None:
+        return None
+    try:
+        found = compile_path(profile.reference, page=False).read(record)
+    except PathFailed:
+        return None
+    if isinstance(found, bool) or not isinstance(found, str | int | float):
+        return None
+    return str(found)
+
+
 def _holds(record: Any, path: Path) -> bool:
     try:
         found = path.read(record)

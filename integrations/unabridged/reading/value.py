@@ -8,7 +8,9 @@ from typing import Any
 
 from unabridged.contract.parts import Reason
 from unabridged.contract.results import ReadResult, build_result, with_ids, with_resume
+from unabridged.profiles.combinators import PartitionWalk
 from unabridged.profiles.format import Profile
+from unabridged.profiles.walks import JobWalk
 
 from .query import Budget, Query
 from .run import run_read
@@ -56,7 +58,7 @@ def judge_value(
         Query(resource, filters=dict(filters or {}), page_size=page_size),
         url=_URL,
         transport=_OneAnswer(_body(value)),
-        budget=Budget(max_pages=1, max_items=None, max_bytes=None, max_seconds=None, max_retries=0),
+        budget=_one_page(profile),
     )
     if not from_the_start and result.items is not None:
         result = _a_later_page(result)
@@ -64,6 +66,14 @@ def judge_value(
     if getattr(route, "handle", None) is not None:
         result = result.model_copy(update={"continuation": route.model_copy(update={"handle": None})})
     return with_resume(result, None)
+
+
+def _one_page(profile: Profile) -> Budget:
+    """Returns what one value can answer: a page, and where asking again is no page, one request."""
+    once = 1 if isinstance(profile.walk, JobWalk | PartitionWalk) else None
+    return Budget(
+        max_pages=1, max_items=None, max_bytes=None, max_seconds=None, max_requests=once, max_retries=0
+    )  # fmt: skip
 
 
 def _of_no_size(profile: Profile) -> Profile:
