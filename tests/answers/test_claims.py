@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from evidence.made_reads import cut, made, page
 from unabridged.answers import Claim, claim_of, judge_answer
-from unabridged.contract import InvalidInput, merge, presented
+from unabridged.contract import InvalidInput, SourceOutcome, merge, presented
 from unabridged.evidence import Asked, header_of
 
 ROWS = [{"id": 1, "owner": None}, {"id": 2, "owner": "ann"}, {"id": 3, "owner": None}]
@@ -210,3 +210,14 @@ def test_a_cut_inside_a_field_is_a_cut_of_it() -> None:
     part = made("widgets", rows, item_cuts=(cut(1, "labels.nodes", "absent"),))
     judged = judge_answer("", [part], claims=[about("absence", filters={"labels": ["x"]})])
     assert [u.why for u in judged.unsupported] == ["field_cut"]
+
+
+def test_a_record_that_two_links_of_several_sources_hold_is_counted_once_for_each_source() -> None:
+    def link(items: list[int], *shares: tuple[str, int], **parts: Any) -> Any:
+        sources = tuple(SourceOutcome(name=name, status="complete", returned=n) for name, n in shares)
+        return (page if "continues" not in parts else made)("widgets", items, sources=sources, **parts)
+
+    first = link([1, 1], ("eu", 1), ("us", 1))
+    last = link([1, 2], ("eu", 2), ("us", 0), continues=first.read.id)
+    for number, outcome in ((3, "accept"), (4, "reject")):
+        assert judge_answer("", [first, last], claims=[about("count", value=number)]).outcome == outcome

@@ -8,7 +8,17 @@ from typing import Any
 
 import pytest
 from evidence.made_reads import AT, OWN_LIMIT, at, counted, cut, frozen, made, page
-from unabridged.contract import REASON_CODES, InvalidInput, NextPage, Reason, RetryWithDeadline, merge, presented
+from unabridged.contract import (
+    REASON_CODES,
+    InvalidInput,
+    NextPage,
+    Reason,
+    RetrySources,
+    RetryWithDeadline,
+    SourceOutcome,
+    merge,
+    presented,
+)
 from unabridged.evidence import Asked, Evidence, RecordedRead, WriteIntent, header_of, judge_write
 
 
@@ -463,3 +473,16 @@ def test_a_snapshot_without_a_count_lets_no_merge_pass_for_counted() -> None:
     assert both.proof.level == "end_marker"
     assert codes(write(require="counted"), both) == ["EVIDENCE_WEAK"]
     assert codes(write(require="counted"), merge([counted("eu", [1]), counted("us", [2])], resource="widgets")) == []
+
+
+@pytest.mark.parametrize("code", ["SOURCE_UNAVAILABLE:status", "RATE_LIMITED", "TRANSPORT_TRUNCATED:short_body"])
+def test_a_dead_source_that_answers_when_it_is_asked_again_makes_its_failure_good(code: str) -> None:
+    name, _, detail = code.partition(":")
+    said = Reason(code=name, detail=detail or None, source="us")
+    live, dead = SourceOutcome(name="eu", status="complete"), SourceOutcome(name="us", status="unavailable")
+    first = made("widgets", [1], "SOURCE_UNAVAILABLE", sources=(live, dead), continuation=RetrySources(names=("us",)))
+    first = first.model_copy(update={"incomplete_reasons": (said,), "truncated": None})
+    whole = (live, SourceOutcome(name="us", status="complete", returned=1))
+    assert codes(write(), first, made("widgets", [2], continues=first.read.id, sources=whole)) == []
+    silent = made("widgets", [2], continues=first.read.id, sources=(live,))
+    assert codes(write(), first, silent) == ["EVIDENCE_INCOMPLETE"]

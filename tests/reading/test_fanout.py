@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from reading.asking import codes, keys, page
 from unabridged.contract import InvalidInput, ReadResult, from_wire, resume_of
+from unabridged.evidence import WriteIntent, judge_write
 from unabridged.profiles import load_profile
 from unabridged.reading import Budget, Query, Resume, read, run_read
 from unabridged.reading.ask import Chain
@@ -130,6 +131,15 @@ def test_a_working_source_whose_walk_loops_makes_the_whole_partial() -> None:
 def test_shards_that_a_source_names_stand_beside_it() -> None:
     result = fan(eu=[page(1, shards=["s3"])])
     assert outcomes(result) == {"eu": "partial", "s3": "unavailable", "us": "complete", "ap": "complete"}
+
+
+def test_a_shard_that_bears_the_name_of_another_source_is_not_that_source() -> None:
+    first = fan({"max_pages": 1}, eu=[page(1, next="a", shards=["us"])])
+    assert outcomes(first) == {"eu": "partial", "eu.us": "unavailable", "us": "unavailable", "ap": "unavailable"}
+    last, _ = go_on(first, eu=[page(2)], us=[page(3)], ap=[page(4)])
+    assert last.complete
+    for links in ([first, last], [first]):
+        assert not judge_write(WriteIntent("purge"), links, now=last.read.finished_at).allowed
 
 
 def test_one_budget_serves_all_sources_and_what_was_not_begun_is_named() -> None:

@@ -10,7 +10,7 @@ from collections.abc import Hashable, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from unabridged.contract import Consistency, Intent, RetrySources, Status, id_key, status_for
+from unabridged.contract import Consistency, Intent, ReadResult, RetrySources, Status, id_key, status_for
 from unabridged.contract.ids import id_key_set
 
 from .header import SOFT_CODES, RecordedRead, WhyPart
@@ -118,10 +118,10 @@ class Strand:
     def pairs(self) -> list[tuple[Hashable | None, Any]] | None:
         """Returns the records of all links, each with its id where it has one; nothing when some were dropped.
 
-        Of a record that several links hold the later version counts.
+        Of a record that several links hold the later version counts; a record is told by its source and its id.
         """
         found: list[tuple[Hashable | None, Any]] = []
-        place: dict[Hashable, int] = {}
+        place: dict[tuple[str | None, Hashable], int] = {}
         for link in self.links:
             if link.status == "unavailable":
                 continue
@@ -132,12 +132,17 @@ class Strand:
             if len(ids) != len(result.items):
                 found.extend((None, item) for item in result.items)
                 continue
-            alone = self.length == 1 or len(result.sources) > 1
-            for id_, item in zip(ids, result.items, strict=True):
+            for source, id_, item in zip(_sources_of(result), ids, result.items, strict=True):
                 key = id_key(id_)
-                spot = len(found) if alone else place.setdefault(key, len(found))
+                spot = len(found) if self.length == 1 else place.setdefault((source, key), len(found))
                 found[spot : spot + 1] = [(key, item)]
         return found
+
+
+def _sources_of(result: ReadResult) -> list[str | None]:
+    """Returns the source of each record; they stand in the order of the sources, as merging leaves them."""
+    names: list[str | None] = [s.name for s in result.sources for _ in range(s.returned)]
+    return names if len(names) == result.returned else [None] * result.returned
 
 
 def strand_of(read: RecordedRead, seq: int, sources: Sequence[Strand | None] = ()) -> Strand:
@@ -209,7 +214,7 @@ def unhealed_by(earlier: RecordedRead, later: RecordedRead) -> tuple[str, ...]:
     if isinstance(route, RetrySources):
         again = set(route.names)
         answered = again <= {name for name, _ in later.sources}
-        healed = answered and all(r.code == "SOURCE_UNAVAILABLE" and r.source in again for r in failures)
+        healed = answered and all(r.code in _PAGE_FAILURES and r.source in again for r in failures)
         return () if healed else codes
     if route.kind not in _ASKED_AGAIN:
         return codes

@@ -100,15 +100,28 @@ def _read_source(
         try:
             command = reading.send(reply)
         except StopIteration as end:
-            result: ReadResult = end.value
-            return result, last_id
+            return _named_apart(end.value, name, ask), last_id
         reply = None
         if isinstance(command, Emit):
-            page = _linked(command.result, last_id)
+            page = _linked(_named_apart(command.result, name, ask), last_id)
             last_id = page.read.id
             yield Emit(page)
         else:
             reply = yield command
+
+
+def _named_apart(part: ReadResult, name: str, ask: Ask) -> ReadResult:
+    """Keeps what a page of one source names as missing apart from another source of the same name.
+
+    That other source may be asked again; a shard that bears its name is not asked with it.
+    """
+    over = ask.profile.walk.over if isinstance(ask.profile.walk, FanoutWalk) else ()
+    apart = {s.name: f"{name}.{s.name}" for s in part.sources[1:] if s.name in over and s.name != name}
+    if not apart:
+        return part
+    sources = [s.model_copy(update={"name": apart.get(s.name, s.name)}) for s in part.sources]
+    reasons = [r.model_copy(update={"source": apart.get(r.source or "", r.source)}) for r in part.reasons]
+    return part.model_copy(update={"sources": tuple(sources), "incomplete_reasons": tuple(reasons)})
 
 
 def _may_go_on(part: ReadResult, resume: Resume) -> bool:
