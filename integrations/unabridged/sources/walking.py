@@ -15,8 +15,8 @@ from decimal import Decimal
 from typing import Any, Final
 
 from unabridged.contract import InvalidInput, ReadResult
-from unabridged.profiles import load_profile
-from unabridged.reading import Budget, Clock, Query, Request, Response, SystemClock, Transport
+from unabridged.profiles import Profile, load_profile
+from unabridged.reading import Budget, Clock, Query, Request, Response, Resume, SystemClock, Transport
 from unabridged.reading.ask import Chain
 from unabridged.reading.run import finish_read, make_ask
 
@@ -27,7 +27,7 @@ _REPEATS: Final = 3
 
 
 def walked(
-    profile: Mapping[str, Any],
+    profile: Profile | Mapping[str, Any],
     query: Query,
     *,
     transport: Transport,
@@ -37,7 +37,7 @@ def walked(
     """Reads over a library to the end, and records the result in the session in scope.
 
     Args:
-        profile: what the pages mean that the transport makes.
+        profile: what the pages mean that the transport makes; or a profile, whose pages the transport passes on.
         query: what is asked. Its filters are the scope; the transport knows by itself how they are asked for.
         transport: turns one request into one call.
         budget: what may be spent; `Budget()` when not given.
@@ -50,13 +50,14 @@ def walked(
         raise InvalidInput(field="budget", rule="must be a Budget")
     from unabridged.reading.http import BackoffRetries
 
-    filters = {name: {"query": name, "null": "null"} for name in query.filters}
-    found = load_profile({**profile, "version": 1, "evidence": "server", "filters": filters})
+    if isinstance(profile, Profile):
+        found = profile
+    else:
+        filters = {name: {"query": name, "null": "null"} for name in query.filters}
+        found = load_profile({**profile, "version": 1, "evidence": "server", "filters": filters})
     url = f"https://{found.name.replace('_', '-')}.invalid/"
     ask = make_ask(found, query, url=url, clock=clock or SystemClock(), budget=budget or Budget())
     ask = replace(ask, retries=BackoffRetries(), repeats_left=_REPEATS)
-    from unabridged.reading.resume import Resume
-
     return finish_read(Resume(ask=ask, chain=Chain()), transport=transport)
 
 
