@@ -9,6 +9,8 @@ from reading.asking import TOKEN, URL, ask, codes, keys, page, profile, warned
 from unabridged.contract import ProfileError, ReadResult, from_wire, resume_of
 from unabridged.profiles import Profile, load_profile
 from unabridged.reading import Budget, Fault, Request, Response, Resume, judge_value, reference_of, run_read
+from unabridged.reading.ask import Chain
+from unabridged.reading.run import finish_pages, make_ask
 from unabridged.testing import ScriptedTransport, VirtualClock
 
 JOB: dict[str, Any] = {
@@ -559,3 +561,17 @@ def test_a_record_without_a_required_field_makes_its_page_malformed() -> None:
     made = profile(required=["owner"])
     assert keys(ask(made, page(1))) == {"PROTOCOL_ANOMALY:malformed_page"}
     assert ask(made, {"status": 200, "headers": {}, "json": {"items": [{"id": 1, "owner": None}]}}).complete
+
+
+def test_a_stream_hands_out_one_part_after_another_as_links_of_one_chain() -> None:
+    script = ScriptedTransport([count(4), count(2), page(1, 2), count(2), page(3, 4)], clock=VirtualClock())
+    asked = make_ask(parts(), "things", url=URL, clock=script.clock, budget=Budget.unlimited())
+    links = list(finish_pages(Resume(ask=asked, chain=Chain()), transport=script, records=False))
+    assert [list(link.ids) for link in links] == [[1, 2], [3, 4]]
+    assert keys(links[0]) == {"MORE_PAGES_AVAILABLE"}
+    assert links[1].complete
+    assert (links[1].read.continues, links[1].proof.level) == (links[0].read.id, "counted")
+    script = ScriptedTransport([count(4), count(2), page(1, 2), {"fault": "timeout"}], clock=VirtualClock())
+    links = list(finish_pages(Resume(ask=asked, chain=Chain()), transport=script, records=False))
+    assert [link.status for link in links] == ["partial", "unavailable"]
+    assert links[-1].continuation.kind == "next_page"

@@ -34,7 +34,7 @@ def envelope(loop: Loop, *, more_to_come: bool = False) -> ReadResult:
     keeps = not (loop.failure is not None and loop.ask.profile.on_failure == "unavailable" and loop.seen.pages > 0)
     items, cuts = _items(loop) if loop.has_content and keeps else (None, ())
     facts = _facts(loop, items, cuts)
-    verdict, way = _streamed(facts) if more_to_come else _final(loop, facts)
+    verdict, way = streamed(facts) if more_to_come else _final(loop, facts)
     result = build_result(
         items=items,
         reasons=verdict.reasons,
@@ -60,7 +60,7 @@ def _final(loop: Loop, facts: Facts) -> tuple[Judgement, Way]:
     return verdict, way_on(facts, verdict.reasons, has_rest=has_rest, chances=chances)
 
 
-def _streamed(facts: Facts) -> tuple[Judgement, Way]:
+def streamed(facts: Facts) -> tuple[Judgement, Way]:
     """A page of a stream is partial because more pages come; the stream itself is the way to them.
 
     Duplicates are judged once the chain has ended, when an exact count may account for them.

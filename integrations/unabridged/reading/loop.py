@@ -334,7 +334,7 @@ def reading_of_one(ask: Ask, chain: Chain, spend: Spend | None = None, *, stream
     if isinstance(ask.profile.walk, PartitionWalk):
         from .partition import read_partition
 
-        return read_partition(ask, chain, spend)
+        return read_partition(ask, chain, spend, stream=stream)
     return Loop(ask, chain, spend).run(stream=stream)
 
 

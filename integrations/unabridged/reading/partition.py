@@ -15,7 +15,7 @@ from unabridged.contract.parts import Reason
 from unabridged.contract.results import ReadResult, resume_of
 from unabridged.profiles.combinators import PartitionWalk
 
-from .ask import Ask, Chain, Command, Gather
+from .ask import Ask, Chain, Command, Emit, Gather
 from .classify import MALFORMED
 from .loop import Loop, Reading
 from .observe import Observations
@@ -62,7 +62,7 @@ class Outcome:
 class Splitter:
     """Reads the parts of one question. One account for all; nothing new is asked once a part has failed."""
 
-    def __init__(self, ask: Ask, spend: Spend, *, total: Counted | None) -> None:
+    def __init__(self, ask: Ask, spend: Spend, *, total: Counted | None, one_part: bool = False) -> None:
         if not isinstance(ask.profile.walk, PartitionWalk):
             raise TypeError("only a partition is read here")
         self.ask = ask
@@ -75,6 +75,9 @@ class Splitter:
         self.retried = 0
         self._is_halted = False
         self._sampled = 0
+        self._one_part = one_part
+        """Whether the link ends with its first part, as the links of a stream do."""
+        self._parts_read = 0
 
     @property
     def wanted(self) -> int | None:
@@ -83,7 +86,9 @@ class Splitter:
         return None if query.intent != "sample" else query.page_size or 1
 
     def _is_enough(self) -> bool:
-        return self._is_halted or (self.wanted is not None and self._sampled >= self.wanted)
+        if self._is_halted or (self._one_part and self._parts_read > 0):
+            return True
+        return self.wanted is not None and self._sampled >= self.wanted
 
     def read(self, part: Part) -> Generator[Command, Any, tuple[Outcome, ...]]:
         """Reads one part and returns the outcomes of what it was split into, in order."""
@@ -140,6 +145,7 @@ class Splitter:
             left = replace(part, chain=resume.chain if goes_on else None)
         self._is_halted |= loop.failure is not None
         self._sampled += result.returned
+        self._parts_read += 1
         return Outcome(
             part,
             left=left,
@@ -154,18 +160,34 @@ class Splitter:
         )
 
 
-def read_partition(ask: Ask, chain: Chain, spend: Spend | None = None) -> Reading:
-    """Reads every part of a question, or those that an earlier read left; its parts come in one result."""
-    from .partitioned import Joined, result_of
+def read_partition(ask: Ask, chain: Chain, spend: Spend | None = None, *, stream: bool = False) -> Reading:
+    """Reads every part of a question, or those that an earlier read left.
 
+    In a stream each part is a link of its own, handed out as it comes; the last one says what the whole is.
+    """
     spend = spend or Spend(budget=ask.budget, clock=ask.clock, started=ask.clock.monotonic())
+    while True:
+        result, resume = yield from _read_link(ask, chain, spend, stream=stream)
+        if not stream or resume is None:
+            return result
+        yield Emit(result)
+        chain = resume.chain
+
+
+def _read_link(
+    ask: Ask, chain: Chain, spend: Spend, *, stream: bool
+) -> Generator[Command, Any, tuple[ReadResult, Resume | None]]:
+    """Reads one link; in a stream, with the place where the stream goes on by itself."""
+    from .partitioned import Joined, link_of, result_of
+
     begun = Begun(ask.clock.now(), spend.requests, spend.pages)
-    splitter = Splitter(ask, spend, total=chain.kept.count)
+    splitter = Splitter(ask, spend, total=chain.kept.count, one_part=stream)
     axis = splitter.walk.parts
     parts = chain.parts or (Part(axis.from_, axis.to),)
     found = yield Gather(tuple(splitter.read(part) for part in parts))
-    outcomes = [outcome for outcomes in found for outcome in outcomes]
-    return result_of(Joined(splitter, outcomes, chain, begun))
+    joined = Joined(splitter, [outcome for outcomes in found for outcome in outcomes], chain, begun)
+    goes_on = stream and joined.left and joined.failure is None and splitter.wanted is None and not spend.exhausted()
+    return link_of(joined) if goes_on else (result_of(joined), None)
 
 
 @dataclass(frozen=True, slots=True)

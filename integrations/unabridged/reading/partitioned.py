@@ -8,12 +8,13 @@ from typing import Any
 
 from unabridged.contract.ids import json_equal, new_read_id
 from unabridged.contract.parts import ReadHeader, Reason, Scope, SourceOutcome
-from unabridged.contract.results import ReadResult, build_result, status_for, with_ids, with_resume
+from unabridged.contract.results import ReadResult, build_result, resume_of, status_for, with_ids, with_resume
 from unabridged.profiles.format import Profile
 from unabridged.profiles.paths import MISSING
 
 from .ask import Ask, Chain
-from .judge import Facts, judge
+from .envelope import streamed
+from .judge import Facts, Judgement, judge
 from .observe import Kept, Observations
 from .page import Failure
 from .partition import Begun, Outcome, Part, Splitter, reasons_of
@@ -59,18 +60,25 @@ class Joined:
         return "unavailable" in (self.ask.profile.on_failure, self.inner.on_failure)
 
 
-def result_of(read: Joined) -> ReadResult:
-    """Returns the result of a partition."""
+def link_of(read: Joined) -> tuple[ReadResult, Resume]:
+    """Returns a part of a stream, which is partial because more parts come, and where the stream goes on."""
+    result = result_of(read, more_to_come=True)
+    resume = resume_of(result)
+    if not isinstance(resume, Resume):
+        raise TypeError("a stream goes on with the parts that are left")
+    return with_resume(result, None), resume
+
+
+def result_of(read: Joined, *, more_to_come: bool = False) -> ReadResult:
+    """Returns the result of a partition, or of a part of a stream."""
     items, seen_keys, across = _items(read)
     pages = read.splitter.spend.pages - read.begun.pages
     keeps = not (read.is_strict and read.failure is not None and read.chain.kept.pages + pages > 0)
     has_content = keeps and any(o.result is not None and o.result.items is not None for o in read.outcomes)
     facts = _facts(read, has_content=has_content, unique=len(seen_keys), across=across)
     kept = items if has_content else None
-    verdict = judge(facts)
     ask = read.ask
-    chances = Chances(ask.repeats_left, ask.idle, _deadline_s(ask))
-    way = way_on(facts, verdict.reasons, has_rest=False, chances=chances)
+    verdict, way = streamed(facts) if more_to_come else _final(facts, ask)
     codes = tuple(dict.fromkeys(r.code for r in verdict.reasons))
     name = ask.name
     own = SourceOutcome(name=name, status=status_for(kept, codes), returned=len(kept or ()), reasons=codes)
@@ -91,7 +99,15 @@ def result_of(read: Joined) -> ReadResult:
     if kept is not None:
         with_ids(result, RecordRules.of(read.inner).ids(kept))
     state = _State(frozenset(seen_keys), across, facts.seen.kept)
-    return result if way.goes_on is None else with_resume(result, _resume(read, way, result, state))
+    if way.goes_on is None and not more_to_come:
+        return result
+    return with_resume(result, _resume(read, way, result, state))
+
+
+def _final(facts: Facts, ask: Ask) -> tuple[Judgement, Way]:
+    verdict = judge(facts)
+    chances = Chances(ask.repeats_left, ask.idle, _deadline_s(ask))
+    return verdict, way_on(facts, verdict.reasons, has_rest=False, chances=chances)
 
 
 def _items(read: Joined) -> tuple[list[Any], set[Hashable], int]:
