@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 from reading.asking import TOKEN, ask, codes, keys, page, profile, warned
+from unabridged import Query, load_profile
 from unabridged.contract import InvalidInput
 from unabridged.reading import Request
+from unabridged.reading.requests import plan_read
 from unabridged.testing import ScriptedTransport
 
 
@@ -141,3 +143,33 @@ def test_fields_that_the_source_leaves_out_are_a_warning_and_no_reason() -> None
     assert result.complete
     assert [(n.code, n.observed) for n in result.warnings] == [("PARTIAL_FIELD_SET", {"email": "absent"})]
     assert codes(result) == set()
+
+
+@pytest.mark.parametrize(
+    ("address", "names"),
+    [
+        ("https://api.example/list?limit=1", "limit"),
+        ("https://api.example/list?cursor=c9", "cursor"),
+        ("https://api.example/list?a=1&owner=x", "owner"),
+    ],
+)
+def test_a_url_that_carries_what_the_read_sends_is_refused_by_name(address: str, names: str) -> None:
+    profile = load_profile(
+        {
+            "name": "listed",
+            "version": 1,
+            "items": "items",
+            "id": "id",
+            "walk": {
+                "by": "token",
+                "read": "next",
+                "send": {"query": "cursor"},
+                "ends_on": ["absent"],
+                "empty_token": "end",
+                "repeated_token": "anomaly",
+            },
+            "size": {"send": {"query": "limit"}, "max": 100},
+        }
+    )
+    with pytest.raises(InvalidInput, match=f"url: must not carry the parameter {names}"):
+        plan_read(profile, Query("things", filters={"owner": "ops"}), url=address)

@@ -51,6 +51,8 @@ def _run(framework: str, model: str | None) -> DemoReport:
     try:
         from unabridged.demo.run import run_demo
     except ModuleNotFoundError as error:  # the extra brings what the demo's own modules import
+        if (error.name or "").partition(".")[0] == "unabridged":
+            raise
         raise MissingExtra(extra="demo", module=error.name or "a module") from error
     from unabridged.demo.runs import FRAMEWORKS
 

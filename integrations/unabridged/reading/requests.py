@@ -128,6 +128,7 @@ def plan_read(
     if source is not None and isinstance(url, str):
         url = url.replace("{source}", quote(source, safe=""))
     address = check_url(url)
+    _check_parameters(address, profile)
     own_headers = list(check_headers(headers))
     pairs: list[tuple[str, str]] = []
     body: list[tuple[str, Any]] = []
@@ -138,6 +139,7 @@ def plan_read(
     scope, unsent = _filters(profile, query, filter_pairs, own_headers, body)
     for send, value in bounds:
         _place(send, value, filter_pairs, own_headers, body)
+    _refuse_twice(address, {name for name, _ in filter_pairs}, "is a filter of the query already")
     return Plan(
         profile=profile,
         url=address,
@@ -154,6 +156,24 @@ def plan_read(
         size_wanted=query.page_size if profile.size is not None and profile.size.send is not None else None,
         source=source,
     )
+
+
+def _check_parameters(url: str, profile: Profile) -> None:
+    """Refuses a URL that carries what the read itself sends: sent twice, services differ in which one they take.
+
+    A size of the URL's would make a cut page look short, and a cursor or an offset would begin in mid-list.
+    """
+    size = profile.size.send if profile.size is not None else None
+    if size is not None and size.query is not None:
+        _refuse_twice(url, {size.query}, "is the page size: give it as the query's page_size")
+    own = {name for place, name in _own_places(profile) if place == "query"}
+    _refuse_twice(url, own, "is a parameter that the walk itself sends")
+
+
+def _refuse_twice(url: str, names: set[str], rule: str) -> None:
+    carried = {name for name, _ in parse_qsl(urlsplit(url).query, keep_blank_values=True)}
+    for name in sorted(carried & names):
+        raise InvalidInput(field="url", rule=f"must not carry the parameter {printable_name(name)}, which {rule}")
 
 
 def check_headers(headers: object) -> tuple[tuple[str, str], ...]:

@@ -73,6 +73,7 @@ class _Run:
         self._resume = resume
         self._progress = progress
         self._whole = start.whole
+        self._whole.axis = job.profile.order.by if job.profile.order is not None else None
         self._ids = Ids(job.profile)
         self._secrets = Secrets.of(job.headers, url=job.url)
         self._keeps_place = is_resumable(job.profile)

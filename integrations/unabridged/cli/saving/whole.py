@@ -14,6 +14,7 @@ from unabridged.contract.codes import Consistency
 from unabridged.contract.continuation import (
     Continuation,
     FetchRestOfItem,
+    NarrowQuery,
     RequestAccess,
     RestartScan,
     RetrySources,
@@ -34,11 +35,12 @@ _LIMITS: Final = frozenset({"CLIENT_LIMIT_REACHED", "MORE_PAGES_AVAILABLE"})
 def stands(reason: Reason) -> bool:
     """Tells whether a reason of a link holds for the whole although later links follow.
 
-    Our own limits are made good by going on, and a cap is judged anew at the end, when a count may disprove it.
+    Our own limits are made good by going on, and a cap that was compared with what came (it bears its limit) is judged
+    anew at the end, when a count may disprove it. A cap that the source itself told of stands.
     """
     if reason.code in _LIMITS or (reason.code == "TIME_BUDGET_EXCEEDED" and reason.layer == "client"):
         return False
-    return not (reason.code == "RESULT_LIMIT_REACHED" and reason.detail in _CAPS)
+    return not (reason.code == "RESULT_LIMIT_REACHED" and reason.detail in _CAPS and reason.limit is not None)
 
 
 @dataclass
@@ -47,6 +49,8 @@ class Whole:
 
     unique: int = 0
     """Records that stand in the file, each id once."""
+    axis: str | None = None
+    """What the profile orders records by: along it a capped query may be narrowed."""
     requests: int = 0
     pages: int = 0
     duplicates: int = 0
@@ -165,7 +169,7 @@ class Whole:
         """Returns the way on of the last link, or one that an earlier reason leaves; handles die with the run."""
         route = last.continuation
         if self.reasons:
-            route = first_that_applies([route, *_routes(self.reasons.values(), self.cuts, self.lost)])
+            route = first_that_applies([route, *_routes(self.reasons.values(), self.cuts, self.lost, self.axis)])
         return route.model_copy(update={"handle": None}) if getattr(route, "handle", None) is not None else route
 
     def _sources(self, last: ReadResult) -> tuple[SourceOutcome, ...]:
@@ -183,10 +187,12 @@ class Whole:
 
 
 def _routes(
-    reasons: Iterable[Reason], cuts: Sequence[ItemCut], lost: dict[str, SourceOutcome]
+    reasons: Iterable[Reason], cuts: Sequence[ItemCut], lost: dict[str, SourceOutcome], axis: str | None
 ) -> Iterable[Continuation]:
     for reason in reasons:
         match reason.code:
+            case "RESULT_LIMIT_REACHED":
+                yield NarrowQuery(axis=axis, limit=reason.limit)
             case "CONSISTENCY_LOST":
                 yield RestartScan(why="consistency_lost")
             case "SOURCE_UNAVAILABLE" if lost:
