@@ -38,7 +38,8 @@ def read_tool(
 
     Args:
         resource: the name of what is read.
-        judge: a callable `(value, call) -> ReadResult`, or a profile.
+        judge: a callable `(value, call) -> ReadResult`, or a profile. `call.result(records, *reasons)` makes the
+            result: without a reason the records are all.
         exhaustive: the author's own statement that a value is always the whole.
         intent: `inventory`, `sample` or `lookup`.
         key: for a lookup, the argument that names the record.

@@ -35,6 +35,7 @@ from ._followups import continue_read_tool, count_read_tool
 from ._guarded import body_of, carried_by
 from ._history import is_of_no_tool, look_back
 from ._hooks import GivesCaveats, WrapsModel, messages_of, with_hooks
+from ._known import spec_of_bare
 from ._place import (
     Asked,
     Frame,
@@ -98,8 +99,9 @@ class _Agent:
     @classmethod
     def of(cls, tools: Sequence[BaseTool]) -> Self:
         gates = {tool.name: carried_by(tool) for tool in tools}
-        specs: dict[str, Spec] = {n: UNDECLARED if g is None else g.spec for n, g in gates.items()}
-        bare = tuple(n for n, g in gates.items() if g is None)
+        bare_specs = {tool.name: spec_of_bare(tool) for tool in tools if gates[tool.name] is None}
+        specs: dict[str, Spec] = {n: bare_specs[n] if g is None else g.spec for n, g in gates.items()}
+        bare = tuple(n for n, spec in bare_specs.items() if isinstance(spec, UndeclaredSpec))
         resources = tuple(dict.fromkeys(s.resource for s in specs.values() if s.effect == "read"))
         return cls(specs, bare, frozenset(specs), resources, {id(t): carried_by(t) for t in tools}, tuple(tools))
 
@@ -131,6 +133,7 @@ class CoverageMiddleware(AgentMiddleware[CoverageState, Any, Any]):
 
     List it last: it is innermost then, and sees the tool and the arguments that other middleware or a person made of a
     call. Tools that carry their guard are judged again in their body; for tools that carry none it is their guard.
+    Tools that another middleware brings are declared there: `other.tools = protect(other.tools, ...)`.
     """
 
     state_schema = CoverageState
@@ -244,7 +247,7 @@ class CoverageMiddleware(AgentMiddleware[CoverageState, Any, Any]):
         inner = Frame(outer.enclosing, specs, agent.has, seen, self._max_bytes)
         turn = Turn(siblings=(*siblings_around(), *(beside or ())), spec_of=_spec_in(specs), has=agent.has)
         name = call["name"] if request.tool is None else request.tool.name
-        gate = Gate(name, _spec_of_bare(name), self._max_bytes) if carried is None else carried
+        gate = Gate(name, _spec_of_bare(request.tool, name), self._max_bytes) if carried is None else carried
         place = _Place(found, turn, inner, gate)
         if carried is not None and not (is_judged(carried.spec) and _is_closed(carried.spec)):
             return place
@@ -312,10 +315,10 @@ def _spec_in(specs: Mapping[str, Spec]) -> Callable[[str], Spec]:
     return lambda name: specs[name] if name in specs else spec_here(name)
 
 
-def _spec_of_bare(name: str) -> Spec:
-    """Returns how a tool without a guard of its own is judged: as a guard among the handlers declares it, else not."""
-    guardian = guardian_in(running())
-    return UNDECLARED if guardian is None else guardian.spec_of(name)
+def _spec_of_bare(tool: BaseTool | None, name: str) -> Spec:
+    """Returns how a tool without a guard is judged: as it is known, or as a guard among the handlers declares it."""
+    known, guardian = spec_of_bare(tool), guardian_in(running())
+    return known if guardian is None or known is not UNDECLARED else guardian.spec_of(name)
 
 
 def _judged(request: ToolCallRequest) -> tuple[str | None, str, Any]:

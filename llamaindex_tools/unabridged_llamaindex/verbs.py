@@ -98,7 +98,8 @@ def read_tool(
 ) -> Decorator:
     """Declares a function, sync or async, as a tool that reads `resource`.
 
-    The function returns a `ReadResult`, or any value that `judge` turns into one.
+    The function returns a `ReadResult`, or any value that `judge`, `(value, call) -> ReadResult`, turns into one:
+    `call.result(records, *reasons)` makes it, and without a reason the records are all.
 
     Args:
         resource: the name under which its reads stand in the ledger.

@@ -12,7 +12,6 @@ from chat_scripts import calls, scripted
 from langchain_core.messages import AIMessage
 from llama_index.core.tools import FunctionTool
 from llama_scripts import script
-from unabridged.gate import CoverageWarning
 
 README = Path(__file__).parents[2].joinpath("README.md").read_text()
 
@@ -32,45 +31,59 @@ def test_the_session_has_at_most_ten_lines() -> None:
     assert sum(line.startswith((">>>", "...")) for line in session.splitlines()) <= 10
 
 
-ORDERS = [{"id": 1}, {"id": 2}]
+class Shop:
+    """What the README calls `tools`, as plain functions; `next` is the token of the page that comes next."""
+
+    def __init__(self, next_page: str | None) -> None:
+        self.next = next_page
+        self.written = 0
+
+    def tools(self) -> list[Any]:
+        def list_orders() -> dict[str, Any]:
+            """Lists orders."""
+            return {"orders": [{"id": 1}, {"id": 2}], "next": self.next}
+
+        def archive_orders() -> str:
+            """Archives all orders that are not listed."""
+            self.written += 1
+            return "archived"
+
+        def calculator() -> int:
+            """Calculates."""
+            return 42
+
+        return [list_orders, archive_orders, calculator]
 
 
-def list_orders() -> list[dict[str, int]]:
-    """Lists orders, and does not say whether these are all."""
-    return ORDERS
-
-
-def archive_orders() -> str:
-    """Archives all orders that are not listed."""
-    raise AssertionError("the write ran")
-
-
-def calculator() -> int:
-    """Calculates."""
-    return 42
-
-
-def test_the_lines_for_langchain_refuse_the_write_and_carry_the_caveat() -> None:
-    [fence] = [f for f in fences("python") if "unabridged_langchain" in f]
-    model = scripted(calls(("list_orders", {})), calls(("archive_orders", {})), AIMessage("Nothing is left."))
-    names: dict[str, Any] = {"tools": [list_orders, archive_orders, calculator], "model": model}
-    with pytest.warns(CoverageWarning, match="archive_orders"):
+def ran(package: str, names: dict[str, Any]) -> dict[str, Any]:
+    """Runs the judge and the lines for a framework."""
+    chosen = [f for f in fences("python") if "def judge_orders" in f or f"from {package}" in f]
+    assert len(chosen) == 2
+    for fence in chosen:
         exec(compile(fence, "README.md", "exec"), names)
-    messages = names["agent"].invoke({"messages": [("user", "archive the rest")]})["messages"]
-    refused = [m for m in messages if getattr(m, "name", None) == "archive_orders"]
-    assert [m.status for m in refused] == ["error"]
-    assert messages[-1].content.startswith("orders: ")
-    assert messages[-1].content.endswith("Nothing is left.")
+    return names
 
 
+@pytest.mark.parametrize("next_page", ["c2", None])
+def test_the_lines_for_langchain_refuse_the_write_and_carry_the_caveat(next_page: str | None) -> None:
+    shop = Shop(next_page)
+    model = scripted(calls(("list_orders", {})), calls(("archive_orders", {})), AIMessage("The rest is archived."))
+    agent = ran("unabridged_langchain", {"tools": shop.tools(), "model": model})["agent"]
+    messages = agent.invoke({"messages": [("user", "archive the rest")]})["messages"]
+    [told] = [m for m in messages if getattr(m, "name", None) == "archive_orders"]
+    assert told.status == ("success" if next_page is None else "error")
+    assert shop.written == (next_page is None)
+    assert messages[-1].content.startswith("orders: ") is (next_page is not None)
+    assert messages[-1].content.endswith("The rest is archived.")
+
+
+@pytest.mark.parametrize("next_page", ["c2", None])
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # LlamaIndex reads deprecated attributes of its agents
-async def test_the_lines_for_llamaindex_refuse_the_write_and_carry_the_caveat() -> None:
-    [fence] = [f for f in fences("python") if "unabridged_llamaindex" in f]
-    llm = script([("list_orders", {})], [("archive_orders", {})], "Nothing is left.")
-    tools = [FunctionTool.from_defaults(fn) for fn in (list_orders, archive_orders, calculator)]
-    names: dict[str, Any] = {"tools": tools, "llm": llm}
-    with pytest.warns(CoverageWarning, match="archive_orders"):
-        exec(compile(fence, "README.md", "exec"), names)
-    answer = str(await names["agent"].run("archive the rest"))
-    assert answer.startswith("orders: ")
-    assert answer.endswith("Nothing is left.")
+async def test_the_lines_for_llamaindex_refuse_the_write_and_carry_the_caveat(next_page: str | None) -> None:
+    shop = Shop(next_page)
+    llm = script([("list_orders", {})], [("archive_orders", {})], "The rest is archived.")
+    tools = [FunctionTool.from_defaults(fn) for fn in shop.tools()]
+    answer = str(await ran("unabridged_llamaindex", {"tools": tools, "llm": llm})["agent"].run("archive the rest"))
+    assert shop.written == (next_page is None)
+    assert answer.startswith("orders: ") is (next_page is not None)
+    assert answer.endswith("The rest is archived.")

@@ -10,6 +10,7 @@ from uuid import uuid4
 import pytest
 from chat_scripts import calls, scripted
 from langchain.agents import create_agent
+from langchain.agents.middleware import AgentMiddleware, TodoListMiddleware
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage, ToolMessage
 from langchain_core.tools import tool
 from langchain_kit import Shop, codes, document, results
@@ -150,3 +151,37 @@ def test_a_graph_without_messages_says_what_is_missing_and_a_guard_that_sees_the
     assert shop.written == []
     config = {"configurable": {"thread_id": str(uuid4())}, "callbacks": [PartialReadGuard()]}
     assert results(functional_agent(shop).invoke(HI["messages"], config))[-1].content == "archived"
+
+
+def test_the_to_do_list_of_langchain_holds_nothing_back_and_one_that_only_bears_its_name_does() -> None:
+    @tool
+    def write_todos(todos: list[str]) -> str:
+        """Keeps a list."""
+        return "kept"
+
+    own = TodoListMiddleware()
+    for layers, brought in (([own], []), ([], [write_todos])):
+        shop = Shop()
+        todo = {"todos": [{"content": "Read.", "status": "pending"}] if not brought else ["Read."]}
+        model = scripted(calls(("write_todos", todo)), calls(("list_orders", {})), calls(("archive", {"ids": [1]})))
+        agent = create_agent(model, [*tools_of(shop), *brought], middleware=[*layers, CoverageMiddleware()])
+        messages = agent.invoke(HI)["messages"]
+        assert shop.written == ([] if brought else [[1]])
+        assert messages[-1].text.startswith("the result of the undeclared tool") is bool(brought)
+
+
+def test_tools_that_another_middleware_brings_are_declared_there() -> None:
+    @tool
+    def clock() -> str:
+        """Tells the time."""
+        return "noon"
+
+    class Clock(AgentMiddleware[Any, Any, Any]):
+        tools = [clock]
+
+    shop, layer = Shop(), Clock()
+    layer.tools = protect(layer.tools, neutral=["clock"])
+    model = scripted(calls(("clock", {})), calls(("archive", {"ids": [1]})))
+    agent = create_agent(model, [*tools_of(shop)], middleware=[layer, CoverageMiddleware()])
+    assert agent.invoke(HI)["messages"][-1].text == "Done."
+    assert shop.written == [[1]]

@@ -39,7 +39,7 @@ class ReadSpec:
     Args:
         resource: the name under which its reads stand in the ledger, whatever a returned result says.
         judge: turns the tool's value into a result, `(value, call) -> ReadResult`, or a profile that judges it as one
-            page. Without one a bare value is `Unknown`.
+            page. `call.result(records, *reasons)` makes a result. Without a judge a bare value is `Unknown`.
         exhaustive: the author's own statement that a value is always the whole; recorded as declared.
         intent: `inventory`, `sample` or `lookup`.
         key: for a lookup, the argument (and record field) that names the record.

@@ -44,7 +44,7 @@ def import_results(
     """
     calls, everything = tuple(calls), tuple(resources)
     with_reads = any(c.tool is not None and isinstance(spec_of(c.tool), ReadSpec) for c in calls)
-    foreign = 0
+    foreign, is_new = 0, not session.reads
     for call in calls:
         if call.call_id is not None and session.knows_call(call.call_id):
             continue
@@ -54,7 +54,7 @@ def import_results(
             session.import_history(entries)
         if call.call_id is not None:
             session.note_call(call.call_id)
-    if foreign and not _SAID:
+    if foreign and is_new and not _SAID:
         _SAID.add(foreign)
         _log.warning(
             "the history of a conversation holds tool results that its session does not know; they hold writes back "
