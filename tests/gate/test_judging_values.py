@@ -11,7 +11,7 @@ import uuid
 from typing import Any
 
 import pytest
-from gate.calling import ROWS, SECRET, fresh, read, told, write
+from gate.calling import ROWS, SECRET, fresh, read, result, told, write
 from unabridged.contract import InvalidInput, ReadResult
 from unabridged.gate import Call, ReadSpec, WriteSpec, targets_of
 from unabridged.gate.arguments import by_declared_names
@@ -150,3 +150,14 @@ def test_a_declaration_that_names_no_argument_of_the_tool_is_refused() -> None:
         check_arguments(WriteSpec(targets="idz"), {"ids"})
     with pytest.raises(InvalidInput, match=r"^key: "):
         check_arguments(ReadSpec(resource="orders", intent="lookup", key="idz"), {"ids"})
+
+
+def test_what_comes_to_stand_in_a_list_after_it_was_read_is_no_evidence() -> None:
+    s, rows = fresh(), [{"id": 1}, {"id": 2}]
+    read(result(rows), session=s)
+    rows.append({"id": 99})
+    rows[0]["id"] = 77
+    for late in (77, 99):
+        refused = write(s, {"ids": [late]}, relies_on=["orders"], targets="ids")
+        assert told(refused)["codes"] == ["TARGET_NOT_IN_EVIDENCE"]
+    assert write(s, {"ids": [1, 2]}, relies_on=["orders"], targets="ids").value == "done"

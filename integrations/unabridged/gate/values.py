@@ -194,11 +194,15 @@ def _ids_in(items: Sequence[Any], spec: ReadSpec) -> list[Any]:
 
 
 def _by_its_ids(result: ReadResult, spec: ReadSpec) -> ReadResult:
-    """Returns a result whose records are known by the declared field, unless its reader took their ids itself."""
-    if spec.id == "id" or result._ids is not None or not result.items:
+    """Returns a result with the ids of its records as they are now, by the declared field.
+
+    Its records are kept by reference, and the list may be one that a tool goes on to change: what comes to stand in it
+    later was not read. A reader that took the ids itself knows them better.
+    """
+    if result._ids is not None or not result.items:
         return result
-    ids = _ids_in(result.items, spec)
-    return with_ids(result.model_copy(), ids) if ids else result
+    ids = result.ids if spec.id == "id" else _ids_in(result.items, spec)
+    return with_ids(result.model_copy(), ids or result.ids)
 
 
 def _was_unbounded(items: list[Any], spec: ReadSpec, call: Call) -> bool:
