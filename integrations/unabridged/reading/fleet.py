@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field, replace
-from typing import Any
+from datetime import datetime, timedelta
 
 from unabridged._ambient import record
 from unabridged.contract.errors import UnabridgedError
@@ -28,6 +28,7 @@ from .resume import Resume
 from .run import finish_read
 from .spend import Spend
 
+_SHORTEST_S = 0.001
 _LIMITS = ("max_pages", "max_items", "max_bytes", "max_requests")
 
 
@@ -37,6 +38,8 @@ class Unit:
 
     ask: Ask = field(repr=False)
     chain: Chain = field(repr=False)
+    deadline: datetime | None = None
+    """When the time of the whole read is over, so that waiting for a free worker counts too."""
 
 
 @dataclass(frozen=True)
@@ -51,11 +54,17 @@ def read_unit(unit: Unit) -> Done:
     """Reads one source to its end, over the client of this process. Records nothing: the whole is recorded."""
     from .http import HttpTransport
 
-    bounded = unit.ask.budget.max_bytes is not None
-    transport = HttpTransport() if bounded else HttpTransport(max_page_bytes=None)
-    result = finish_read(Resume(ask=unit.ask, chain=unit.chain), transport=transport, records=False)
+    ask = unit.ask
+    if unit.deadline is not None:
+        left_s = max(_SHORTEST_S, (unit.deadline - ask.clock.now()).total_seconds())
+        ask = replace(ask, budget=replace(ask.budget, max_seconds=left_s))
+    transport = HttpTransport() if ask.budget.max_bytes is not None else HttpTransport(max_page_bytes=None)
+    result = finish_read(Resume(ask=ask, chain=unit.chain), transport=transport, records=False)
     resume = resume_of(result)
-    place = replace(resume, transport=None, async_transport=None) if isinstance(resume, Resume) else None
+    place: Resume | None = None
+    if isinstance(resume, Resume):  # the next link has the time of the whole read again
+        again = replace(resume.ask, budget=replace(resume.ask.budget, max_seconds=unit.ask.budget.max_seconds))
+        place = replace(resume, ask=again, transport=None, async_transport=None)
     return Done(with_resume(result, None), place)
 
 
@@ -65,7 +74,7 @@ class Fleet:
 
     resume: Resume
     spend: Spend
-    started_at: Any
+    started_at: datetime
     units: list[tuple[str, Unit]]
 
     @classmethod
@@ -77,12 +86,15 @@ class Fleet:
             raise TypeError("only a fan-out is read by an executor")
         spend = Spend(budget=ask.budget, clock=ask.clock, started=ask.clock.monotonic())
         shares = list(shared_out(ask.budget, len(walk.over)))
+        started_at = ask.clock.now()
+        seconds = ask.budget.max_seconds
+        until = None if seconds is None else started_at + timedelta(seconds=seconds)
         units = [
-            (name, Unit(replace(ask, profile=walk.inner, source=name, budget=share, in_flight=1), Chain()))
+            (name, Unit(replace(ask, profile=walk.inner, source=name, budget=share, in_flight=1), Chain(), until))
             for name, share in zip(walk.over, shares, strict=True)
             if share is not None
         ]
-        return cls(resume, spend, ask.clock.now(), units)
+        return cls(resume, spend, started_at, units)
 
     def submit(self, executor: Executor) -> list[Future[Done]]:
         """Hands every unit to the executor."""
@@ -171,7 +183,9 @@ def _lost(ask: Ask) -> ReadResult:
 
 def _not_asked(ask: Ask, name: str) -> ReadResult:
     """The budget has no share for a source."""
-    reason = Reason(code="CLIENT_LIMIT_REACHED", detail="max_requests", layer="client", source=name)
+    spent = [limit for limit in _LIMITS if getattr(ask.budget, limit) is not None]
+    least = min(spent, key=lambda limit: int(getattr(ask.budget, limit)))
+    reason = Reason(code="CLIENT_LIMIT_REACHED", detail=least, layer="client", source=name)
     return _without_items(replace(ask, source=name), reason)
 
 
