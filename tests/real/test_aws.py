@@ -152,6 +152,14 @@ def test_objects_of_a_bucket(moto: int) -> None:
     found.put_object(Bucket="bucket", Key="a00b", Body=b"x")  # sorts before where the walk stands
     rest = resume_of(first).read(budget=Budget())
     assert (rest.status, rest.consistency, len(first.ids) + len(rest.ids)) == ("complete", "interval", 24)
+    found.put_bucket_versioning(Bucket="bucket", VersioningConfiguration={"Status": "Enabled"})
+    for _ in range(3):
+        found.put_object(Bucket="bucket", Key="a00", Body=b"y")
+    versions = read_aws(  # two tokens go along with each page
+        found, "list_object_versions", resource=Query("versions", page_size=10), items="Versions",
+        id="[Key, VersionId]", params={"Bucket": "bucket"},
+    )  # fmt: skip
+    assert (versions.status, len(versions.items)) == ("complete", 28)
     missing = objects(params={"Bucket": "no-such-bucket"})
     assert (missing.status, keys(missing)) == ("unavailable", ["SOURCE_UNAVAILABLE:status"])
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -201,3 +205,33 @@ def test_arguments_are_refused_without_their_values(anyone: ldap3.Connection) ->
     assert refused.value.__context__ is None
     with pytest.raises(InvalidInput, match="synchronous"):
         read_ldap(object(), PEOPLE, resource="people")
+
+
+def test_a_search_that_outlasts_its_time_at_the_server_keeps_what_came(tmp_path: Path) -> None:
+    many = 40_000
+    (tmp_path / "db").mkdir()
+    conf = tmp_path / "slapd.conf"
+    conf.write_text(CONF.format(folder=tmp_path).replace("rootpw", "sizelimit unlimited\nmaxsize 1073741824\nrootpw"))
+    entries = ["dn: dc=x\nobjectClass: domain\ndc: x\n"]
+    entries += [f"dn: cn=d{n},dc=x\nobjectClass: device\ncn: d{n}\n" for n in range(many)]
+    (tmp_path / "ldif").write_text("\n".join(entries))
+    load = ["/usr/sbin/slapadd", "-q", "-f", conf, "-l", tmp_path / "ldif"]
+    subprocess.run([str(part) for part in load], check=True, capture_output=True, timeout=120)
+    found = free_port()
+    command = ["/usr/sbin/slapd", "-h", f"ldap://127.0.0.1:{found}/", "-f", conf, "-d", "none"]
+    with served(command, port=found, folder=tmp_path) as server:
+        connection = bound(found)
+        pauses = [
+            threading.Timer(wait_s, os.kill, (server.pid, sign))
+            for wait_s, sign in ((0.1, signal.SIGSTOP), (2.2, signal.SIGCONT))
+        ]
+        for pause in pauses:
+            pause.start()
+        query = Query("devices", page_size=many * 2)
+        result = read_ldap(connection, "dc=x", "(objectClass=device)", resource=query, budget=Budget(max_seconds=1))
+        for pause in pauses:
+            pause.join()
+        connection.unbind()
+    assert (result.status, keys(result)) == ("partial", ["TIME_BUDGET_EXCEEDED:time_limit"])
+    assert 0 < len(result.items) < many
+    assert result.continuation.kind == "retry_with_deadline"

@@ -16,7 +16,9 @@ from botocore.paginate import TokenDecoder, TokenEncoder
 from unabridged.contract import InvalidInput
 
 _TOKENS: Final = re.compile(
-    r"(next|continuation|pagination|page).*(token|marker|key|cursor)|marker|lastevaluated\w*|istruncated", re.IGNORECASE
+    r"(next|continuation|pagination|page).*(token|marker|key|cursor)|marker|position|cursor|lastevaluated\w*"
+    r"|(is)?truncated|hasmore\w*",
+    re.IGNORECASE,
 )
 """Members of an answer that say that an operation pages."""
 
