@@ -84,6 +84,8 @@ def test_a_scan_is_read_over_every_key(dynamo: BaseClient) -> None:
     assert (result.status, keys(result), len(result.ids)) == ("complete", [], 30)
     assert (result.consistency, result.proof.level, result.scope.visibility) == ("interval", "end_marker", "caller")
     assert [read.id for read in s.reads] == [result.read.id]
+    assert [warning.code for warning in result.warnings] == ["EVENTUALLY_CONSISTENT"]
+    assert scan(dynamo, "rows", ConsistentRead=True).warnings == ()
 
 
 def test_empty_pages_of_a_filtered_scan_are_not_its_end(dynamo: BaseClient) -> None:

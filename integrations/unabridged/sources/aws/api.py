@@ -69,7 +69,8 @@ def read_aws(
         raise InvalidInput(field="resource", rule="must have no page size: the operation takes none")
     _check_items(items, service.operation_model(name).output_shape)
     transport = Service(getattr(client, operation), given, items, way)
-    profile = _profile(client, operation, id, way, known)
+    lags = service.service_name == "dynamodb" and not given.get("ConsistentRead")
+    profile = _profile(client, operation, id, way, known, lags=lags)
     return walked(profile, query, transport=transport, budget=budget, clock=clock)
 
 
@@ -119,7 +120,7 @@ def _member(shape: Any, name: str) -> Any:
             raise InvalidInput(field="items", rule="must name a list of the operation's answer")
 
 
-def _profile(client: Any, operation: str, id: str | None, walk: AwsWalk, known: Known) -> dict[str, Any]:
+def _profile(client: Any, operation: str, id: str | None, walk: AwsWalk, known: Known, *, lags: bool) -> dict[str, Any]:
     service = client.meta.service_model.service_name
     regional = service not in _WORLDWIDE and _ENUMERATES.match(operation) is not None
     regions = [{"excludes": "other regions", "warning": "DEFAULT_SCOPE_APPLIED"}] if regional else []
@@ -128,6 +129,7 @@ def _profile(client: Any, operation: str, id: str | None, walk: AwsWalk, known: 
         {"path": "below", "when": {"equals": True}, "code": "SCOPE_NARROWED", "detail": "common_prefixes"},
         {"path": "unshown", "when": {"equals": True}, "code": "PROTOCOL_ANOMALY", "detail": "contradictory_signals"},
     ]
+    always = {"path": "type(items) == 'array'", "when": {"expr": True}, "warning": "EVENTUALLY_CONSISTENT"}
     flag = {} if walk.more is None else {"more_flag": "more"}
     return {
         **known.profile,
@@ -144,7 +146,7 @@ def _profile(client: Any, operation: str, id: str | None, walk: AwsWalk, known: 
             **flag,
         },
         "size": {"send": {"query": SIZE}},
-        "signals": [*signals, *known.profile.get("signals", ())],
+        "signals": [*signals, *([always] if lags else []), *known.profile.get("signals", ())],
         "scope": [*regions, *known.profile.get("scope", ())],
         "expired": [{"status": 410}],
         "cursor": {"freezes": False, "resumable": False},
