@@ -71,10 +71,39 @@ def plain():  # type: ignore[no-untyped-def]
     return []
 
 
+def through_a_helper():  # type: ignore[no-untyped-def]
+    return made()
+
+
+def through_an_annotated_helper():  # type: ignore[no-untyped-def]
+    return annotated_result()
+
+
+def through_a_plain_helper():  # type: ignore[no-untyped-def]
+    return plain() or bare() or annotated()
+
+
+def enclosed(helper: Any) -> Any:
+    def body():  # type: ignore[no-untyped-def]
+        return helper()
+
+    return body
+
+
+def unfinished() -> Any:
+    def body():  # type: ignore[no-untyped-def]
+        return later()
+
+    if not body:
+        later = made
+    return body
+
+
 @pytest.mark.parametrize(
     ("body", "may"),
     [(None, False), (annotated, False), (plain, False), (bare, True), (annotated_result, True), (annotated_one, True),
-     (unresolved, True), (made, True), (len, True)],
+     (unresolved, True), (made, True), (len, True), (through_a_helper, True), (through_an_annotated_helper, True),
+     (through_a_plain_helper, False), (enclosed(made), True), (enclosed(plain), False), (unfinished(), False)],
 )  # fmt: skip
 def test_whether_a_function_may_return_results(body: Any, may: bool) -> None:
     assert may_return_results(body) is may

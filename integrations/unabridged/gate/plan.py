@@ -83,7 +83,7 @@ def warn_of_hopeless_writes(specs: Mapping[str, Spec], bodies: Mapping[str, Call
             text = ", ".join(dead)
             warnings.warn(
                 f"the write {name} can never be allowed: no read of {text} has a judge that can say complete; give it "
-                "judge=..., exhaustive=True, or let the tool return a ReadResult",
+                "judge=..., exhaustive=True, or let the tool return a ReadResult and say so: -> ReadResult",
                 CoverageWarning,
                 stacklevel=3,
             )
@@ -97,8 +97,13 @@ def _never_complete(resource: str, specs: Mapping[str, Spec], bodies: Mapping[st
     return not any(s.may_be_complete() or s.intent == "lookup" or may_return_results(bodies.get(n)) for n, s in readers)
 
 
-def may_return_results(body: Callable[..., Any] | None) -> bool:
-    """Tells whether a function may return a `ReadResult`: by its annotation, else by the names that its code uses."""
+def may_return_results(body: Callable[..., Any] | None, *, deep: bool = True) -> bool:
+    """Tells whether a function may return a `ReadResult`: by its annotation, else by the names that its code uses.
+
+    Args:
+        body: the function.
+        deep: whether the functions that it calls are looked at, too.
+    """
     if body is None:
         return False
     body = inspect.unwrap(body)
@@ -111,4 +116,24 @@ def may_return_results(body: Callable[..., Any] | None) -> bool:
             returned is Any
         )
     code = getattr(body, "__code__", None)
-    return code is None or bool(_MAKERS & {*code.co_names, *code.co_freevars})
+    if code is None:
+        return True
+    names = {*code.co_names, *code.co_freevars}
+    return bool(_MAKERS & names) or (deep and any(map(_makes_results, _called(body, names))))
+
+
+def _makes_results(helper: Any) -> bool:
+    if not inspect.isfunction(helper) or helper.__annotations__.get("return") in (Any, "Any"):
+        return False
+    return may_return_results(helper, deep=False)
+
+
+def _called(body: Callable[..., Any], names: Iterable[str]) -> Iterable[Any]:
+    """Returns what the names in the code of a function stand for, as far as they are its own module's or its own."""
+    cells = getattr(body, "__closure__", None) or ()
+    own = dict(zip(body.__code__.co_freevars, cells, strict=False))
+    for name in names:
+        try:
+            yield own[name].cell_contents if name in own else getattr(body, "__globals__", {}).get(name)
+        except ValueError:  # not there yet
+            continue
