@@ -106,11 +106,8 @@ def test_a_server_that_is_gone_is_unavailable_and_never_an_empty_list() -> None:
     assert (result.status, result.items, keys(result)) == ("unavailable", None, ["SOURCE_UNAVAILABLE:disconnect"])
 
 
-def test_a_cluster_is_not_one_server() -> None:
-    class Cluster:
-        def scan(self) -> None: ...
-        def get_primaries(self) -> None: ...
-
-    for client in (Cluster(), object()):
-        with pytest.raises(InvalidInput, match="client"):
-            read_redis(client, resource="keys")
+def test_only_one_servers_own_client_is_scanned(port: int) -> None:
+    with redis.Redis(port=port) as found, found.pipeline() as pipeline:
+        for client in (pipeline, object()):
+            with pytest.raises(InvalidInput, match="client"):
+                read_redis(client, resource="keys")

@@ -19,7 +19,8 @@ from .walking import CURSOR, cursor_of, page, plain, refused, walked
 if importlib.util.find_spec("redis") is None:
     raise MissingExtra(extra="redis", module="redis")
 
-from redis import exceptions
+from redis import Redis, exceptions
+from redis.client import Pipeline
 
 __all__ = ["read_redis"]
 
@@ -47,7 +48,7 @@ least; for all others nothing is."""
 
 @value_free
 def read_redis(
-    client: Any,
+    client: Redis,
     *,
     resource: str | Query,
     match: str | None = None,
@@ -76,10 +77,8 @@ def read_redis(
     Raises:
         InvalidInput: an argument breaks a rule. The error holds no value.
     """
-    if not callable(getattr(client, "scan", None)):
-        raise InvalidInput(field="client", rule="must be a redis.Redis")
-    if hasattr(client, "get_primaries"):
-        raise InvalidInput(field="client", rule="must be one server: read each primary of a cluster, then merge")
+    if not isinstance(client, Redis) or isinstance(client, Pipeline):
+        raise InvalidInput(field="client", rule="must be a redis.Redis: of a cluster read each primary, then merge")
     query = Query.of(resource)
     asked = {"match": match, "_type": type, "count": query.page_size or _COUNT}
     return walked(_PROFILE, query, transport=_Server(client, asked), budget=budget, clock=clock)
@@ -89,7 +88,7 @@ def read_redis(
 class _Server:
     """Answers the reader's requests with one SCAN each."""
 
-    client: Any = field(repr=False)
+    client: Redis = field(repr=False)
     asked: Mapping[str, Any] = field(repr=False)
 
     def send(self, request: Request, *, timeout_s: float | None) -> Response | Fault:
