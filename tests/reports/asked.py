@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from itertools import count
 from typing import Any
@@ -46,6 +47,7 @@ class Asked:
     def __init__(self, result: ReadResult, server: Server, case: Session) -> None:
         self.result = result
         self.queries = [call.query for call in server.calls]
+        self.bodies = [json.loads(call.body or b"{}") for call in server.calls]
         self.session = case
 
 

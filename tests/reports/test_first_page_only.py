@@ -136,7 +136,8 @@ async def test_r04_thirty_alerts_without_an_end_are_not_all_alerts() -> None:
     report = case.judge_answer("Alert 7 is open.", [{"kind": "found", "resource": "alerts", "ids": [7]}])
     assert report.outcome == "accept_with_caveat"
     shown = json.loads(read_reply(result, ReadSpec(resource="alerts")).content)
-    assert (shown["complete"], shown["returned"], shown["total"]) == (False, 30, None)
+    assert (shown["complete"], shown["returned"], "total" in shown) == (False, 30, False)
+    assert "more may exist" in shown["note"]
 
 
 # R05: langchain4j/langchain4j#5661
