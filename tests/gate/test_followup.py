@@ -242,3 +242,17 @@ def test_a_count_names_filters_and_not_their_values() -> None:
     assert document["scope"] == {"resource": "orders", "filters": ["<name>", "owner"]}
     assert SECRET not in str(document)
     assert size(reply) < 1_000
+
+
+@pytest.mark.parametrize(
+    ("earlier", "note"),
+    [((), "with those shown before"), (("VISIBILITY_RESTRICTED",), "a part before them is missing")],
+)
+def test_the_last_page_is_not_told_for_all_the_records(earlier: tuple[str, ...], note: str) -> None:
+    s = fresh()
+    stops = ("CLIENT_LIMIT_REACHED", "MORE_PAGES_AVAILABLE", *earlier)
+    first = result(ROWS, *stops, continuation=NextPage(handle=new_handle()))
+    with_resume(first, Source(result([{"id": 4}], continues=first.read.id)))
+    last = told(run_step(step(s, handle_of(read(first, session=s)))))
+    assert note in last["note"]
+    assert "all the records of the scope" not in last["note"]

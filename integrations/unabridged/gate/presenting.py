@@ -42,6 +42,8 @@ _WHOLE: Final = "record"
 """Stands for the field of a record that is cut as a whole."""
 _LAST_PART: Final = "These are the last records of the read; with those shown before they are all that was read."
 
+_LAST_OF_OPEN: Final = "These are the last records of the source, but a part before them is missing: more may exist."
+
 
 @dataclass(frozen=True, slots=True)
 class Reply:
@@ -134,7 +136,15 @@ def _document(
         document = {**header(shown), **({} if shown.items is None else {"items": document["items"]})}
     elif start:
         document = {**document, "note": _LAST_PART}
+    elif result.read.continues is not None and result.complete:
+        document = {**document, "note": _last_link(result, session)}
     return _with_handle(document, result, session)
+
+
+def _last_link(result: ReadResult, session: Session | None) -> str:
+    """Returns what is said of the last part of a read that went on: it is complete, and it is not all the records."""
+    strand = None if session is None else session.evidence.strand(result.read.id)
+    return _LAST_PART if strand is None or strand.complete else _LAST_OF_OPEN
 
 
 def _with_cuts(shown: ReadResult, form: ShortForm) -> ReadResult:
