@@ -165,6 +165,19 @@ def test_a_loop_of_symlinks_is_entered_once(root: Path) -> None:
     assert [notice.code for notice in result.warnings] == ["DUPLICATES_REMOVED"]
 
 
+def test_a_symlink_that_comes_first_takes_nothing_away_from_its_folder(root: Path) -> None:
+    (root / "0").symlink_to(root / "b")
+    below = ["0/.env", "0/deep", "0/deep/3.py"]
+    whole = read_directory(root, resource="files", follow=True)
+    assert (whole.status, list(whole.ids)) == ("complete", ["0", *below, *TREE])
+    link = read_directory(root, resource="files", follow=True, budget=Budget(max_items=2))
+    seen = list(link.ids)
+    while link.continuation.kind == "next_page":
+        link = resume_of(link).read()
+        seen += link.ids
+    assert seen == list(whole.ids)
+
+
 @pytest.mark.parametrize("limit", [{"max_items": 2}, {"max_pages": 2}])
 def test_a_limit_of_ours_is_exact_and_the_walk_goes_on_after_it(root: Path, limit: Any) -> None:
     link = read_directory(root, resource="files", budget=Budget(**limit))

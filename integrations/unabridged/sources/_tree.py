@@ -73,8 +73,8 @@ class Tree:
         self._clock = clock
         self._after = after
         self._started = clock.monotonic()
-        self._entered: set[tuple[int, int]] = set()
         self.stamps: dict[Parts, Any] = dict(stamps)
+        self._entered: set[tuple[int, int]] = {(stamp[0], stamp[1]) for stamp in stamps.values()}
         self.items: list[dict[str, Any]] = []
         self.last: Parts = ()
         """The path that was looked at last."""
@@ -113,9 +113,6 @@ class Tree:
         """Returns the paths in a folder that count, by name; nothing when it cannot be entered."""
         try:
             found = os.stat(self._path(parts))
-            if (found.st_dev, found.st_ino) in self._entered:
-                self.repeated += 1
-                return iter(())
             self._entered.add((found.st_dev, found.st_ino))
             names = sorted(os.listdir(self._path(parts)))
         except OSError as error:
@@ -181,8 +178,21 @@ class Tree:
         if not is_new and self._after[: len(parts)] != parts:
             return False  # all of it was delivered before
         if stat.S_ISLNK(found.st_mode):
-            return self._choice.follow and os.path.isdir(path)
+            return parts in self.stamps or (self._choice.follow and self._leads_on(path))
         return stat.S_ISDIR(found.st_mode)
+
+    def _leads_on(self, path: str) -> bool:
+        """Tells whether a symlink leads to a folder that was not entered yet; so that loops end."""
+        try:
+            found = os.stat(path)
+        except OSError:
+            return False
+        if not stat.S_ISDIR(found.st_mode):
+            return False
+        if (found.st_dev, found.st_ino) in self._entered:
+            self.repeated += 1
+            return False
+        return True
 
     def _stamp(self, parts: Parts) -> Any:
         try:

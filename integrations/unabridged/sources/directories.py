@@ -73,7 +73,7 @@ def read_directory(
         ignore: patterns of what to leave out although it was asked for.
         excludes: patterns of what is by definition no part of the resource; named in the scope and by a warning.
         hidden: whether names that begin with a dot are read.
-        follow: whether symlinks to folders are entered; each folder is entered once, so that loops end.
+        follow: whether symlinks to folders are entered, unless the folder was entered before, so that loops end.
         budget: `max_items`, `max_seconds` and `max_pages` (folders) hold; `Budget()` when not given.
         clock: the machine's clock when not given.
 
