@@ -11,6 +11,7 @@ command -v prometheus > /dev/null || missing+=(prometheus)
 [ -x /usr/sbin/mariadbd ] || missing+=(mariadb-server)
 command -v redis-server > /dev/null || missing+=(redis-server)
 command -v etcd > /dev/null || missing+=(etcd-server)
+command -v java > /dev/null || missing+=(default-jre-headless)  # WireMock runs on it
 if [ ${#missing[@]} -gt 0 ]; then
   export DEBIAN_FRONTEND=noninteractive
   # No server of a package starts by itself: the tests do that.
