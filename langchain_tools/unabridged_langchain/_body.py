@@ -104,6 +104,7 @@ class Body:
         entered, turn = self._enter(gate, sent, args, kwargs)
         if isinstance(entered, Reply):
             return self._give(entered, call_id)
+        entered.given = self._given(kwargs)
         kwargs = self._within_deadline(entered, kwargs)
         own = _Own(self, entered)
         with inside(call_id), around(turn), sending(None):
@@ -119,6 +120,7 @@ class Body:
         entered, turn = self._enter(gate, sent, args, kwargs)
         if isinstance(entered, Reply):
             return self._give(entered, call_id)
+        entered.given = self._given(kwargs)
         kwargs = self._within_deadline(entered, kwargs)
         own = _Own(self, entered)
 
@@ -178,6 +180,11 @@ class Body:
     def decides(self, args: Mapping[str, Any]) -> bool:
         """Tells whether only the body can judge a call: what it is judged by is not among what the model sent."""
         return not self.takes <= self.named(args).keys()
+
+    def _given(self, kwargs: Mapping[str, Any]) -> list[Any]:
+        """Returns what the framework gave in the arguments of its own, as far as it can stand in a scope."""
+        given = (v for n, v in kwargs.items() if n in self.injected)
+        return [v for v in given if isinstance(v, str | int) and not isinstance(v, bool) and v != ""]
 
     def _final(self, sent: Sent | None, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         """Returns the arguments that the code gets, by name; of the injected ones those that it is judged by."""

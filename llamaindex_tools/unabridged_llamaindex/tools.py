@@ -96,6 +96,7 @@ class Door:
         entered = self._enter(sent, run)
         if isinstance(entered, Reply):
             return entered, sent
+        entered.given = self._given
         body = functools.partial(self._run, sent, entered.deadline_s)
         with inside(run.turn.siblings):
             return run_body(self.gate, entered, body, interrupts=PAUSES), sent
@@ -110,9 +111,16 @@ class Door:
         entered = self._enter(sent, run)
         if isinstance(entered, Reply):
             return entered, sent
+        entered.given = self._given
         body = functools.partial(self._arun, sent, entered.deadline_s)
         with inside(run.turn.siblings):
             return await arun_body(self.gate, entered, body, interrupts=PAUSES), sent
+
+    @property
+    def _given(self) -> list[Any]:
+        """What the author of the tool has set in its arguments, as far as it can stand in a scope."""
+        fixed = self.parameters.fixed.values()
+        return [v for v in fixed if isinstance(v, str | int) and not isinstance(v, bool) and v != ""]
 
     def _lost(self, error: Exception) -> Reply:
         _log.error("the run of %s could not be looked at: %s", self.gate.name, type(error).__name__)

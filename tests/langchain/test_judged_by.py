@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import enum
+import json
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -12,10 +13,17 @@ from chat_scripts import calls, scripted
 from langchain.agents import create_agent
 from langchain.tools import InjectedState
 from langchain_core.tools import InjectedToolArg, StructuredTool
-from langchain_kit import call, codes, result, results
+from langchain_kit import SECRET, call, codes, result, results
 from pydantic import BaseModel, ConfigDict, Field
 from unabridged.evidence import session
-from unabridged_langchain import CoverageMiddleware, FromArgument, as_write_tool, protect, read_tool
+from unabridged_langchain import (
+    CoverageMiddleware,
+    FromArgument,
+    as_write_tool,
+    continue_read_tool,
+    protect,
+    read_tool,
+)
 
 ROWS = [{"id": 1}, {"id": 2}]
 
@@ -177,3 +185,22 @@ def test_the_guarded_function_of_a_tool_leads_nowhere_else() -> None:
     assert not hasattr(guarded.func, "__wrapped__")
     with session("nowhere"):
         assert codes(StructuredTool.from_function(guarded.func).invoke({"ids": [1]})) == ["EVIDENCE_MISSING"]
+
+
+@pytest.mark.parametrize("tenant", [SECRET, 8_811_773])
+def test_what_the_framework_gives_stands_in_the_ledger_and_in_no_message(tenant: Any) -> None:
+    def list_orders(owner: str, tenant: str | int) -> Any:
+        """Lists orders."""
+        return result([{"id": n} for n in range(2_000)], owner=owner, tenant=tenant, state="open")
+
+    list_orders.__annotations__["tenant"] = Annotated[str | int, InjectedToolArg()]
+    read = read_tool("orders")(list_orders)
+    with session(f"given-{tenant}") as s:
+        told = read.invoke({"owner": "ops", "tenant": tenant})
+        shown = json.loads(told)["scope"]["filters"]
+        assert shown == {"owner": "ops", "tenant": "<hidden>", "state": "open"}
+        rest: Any = continue_read_tool
+        more = rest.invoke({"handle": json.loads(told)["continuation"]["handle"]})
+        assert str(tenant) not in told + more
+        assert dict(s.reads[0].filters)["tenant"] == tenant
+        assert str(tenant) not in read.invoke(call("list_orders", owner="ops", tenant=tenant)).content

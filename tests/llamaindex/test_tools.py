@@ -618,3 +618,16 @@ def test_records_are_known_by_the_field_that_the_declaration_names() -> None:
     with case():
         read.call()
         assert write.call(ids=["o-7"]).content == "archived"
+
+
+def test_what_the_author_sets_stands_in_the_ledger_and_in_no_message() -> None:
+    def list_orders(owner: str, tenant: str) -> Any:
+        """Lists orders."""
+        return result(owner=owner, tenant=tenant)
+
+    tool = FunctionTool.from_defaults(list_orders, partial_params={"tenant": "sk-sentinel"})
+    read = as_read_tool(tool, "orders")
+    with case() as s:
+        told = read.call(owner="ops").content
+        assert json.loads(told)["scope"]["filters"] == {"owner": "ops", "tenant": "<hidden>"}
+        assert dict(s.reads[0].filters)["tenant"] == "sk-sentinel"

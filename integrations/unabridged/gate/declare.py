@@ -6,16 +6,16 @@ Four closed kinds. A tool that nobody declared has the kind that fails closed bo
 from __future__ import annotations
 
 import copy
-import inspect
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
-from unabridged.contract import InvalidInput
+from unabridged.contract import InvalidInput, json_equal
 from unabridged.evidence import WriteIntent
 
 from .arguments import jsonable
+from .judges import check_judge
 
 SIZES: Final = (
     "limit", "page_size", "per_page", "size", "top_k", "k", "max_results", "max_items", "max_records", "num_results",
@@ -28,6 +28,7 @@ PLACES: Final = (
 _PAGES: Final = ("page", "page_number", "pageNumber")
 NOT_FILTERS: Final = frozenset({*SIZES, *PLACES, "deadline_s"})
 """Arguments of these names say how much is read, not what (`DESIGN.md`, Effects)."""
+HIDDEN: Final = "<hidden>"
 MAX_DEADLINE_S: Final = 300.0
 _LONGEST_NAME: Final = 200
 
@@ -64,12 +65,15 @@ class ReadSpec:
     _aliases: Mapping[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
     """Other names of arguments, as the schema of the tool tells them, each with that of the parameter."""
 
+    _hidden: frozenset[str] = field(default=frozenset(), init=False, repr=False, compare=False)
+    """Filters whose values no model may see, since the framework or the author gave them."""
+
     def __post_init__(self) -> None:
         if not isinstance(self.resource, str) or not 0 < len(self.resource) <= _LONGEST_NAME:
             raise InvalidInput(field="resource", rule=f"must be a name of 1 to {_LONGEST_NAME} characters")
         if self.intent not in {"inventory", "sample", "lookup"}:
             raise InvalidInput(field="intent", rule="must be one of inventory, sample, lookup")
-        _check_judge(self.judge)
+        check_judge(self.judge)
         if self.key is not None and self.intent != "lookup":
             raise InvalidInput(field="key", rule="goes with intent='lookup'")
         if len(set((self.filters or {}).values())) < len(self.filters or {}):
@@ -86,6 +90,28 @@ class ReadSpec:
         told = self.takes()
         object.__setattr__(known, "_aliases", {a: n for a, n in aliases.items() if a not in told})
         return known
+
+    def hiding(self, filters: Mapping[str, Any], *, sent: Mapping[str, Any], given: Sequence[Any]) -> ReadSpec:
+        """Returns the declaration for a read in whose scope stands what the model did not send and may not see.
+
+        Args:
+            filters: the scope of the read.
+            sent: the arguments that the model sent.
+            given: the values of the arguments that the framework or the author gave.
+        """
+        if not given:
+            return self
+        told = self.filters_of(sent)
+        names = (n for n, v in filters.items() if n not in told and any(json_equal(v, g) for g in given))
+        hiding = copy.copy(self)
+        object.__setattr__(hiding, "_hidden", frozenset(names))
+        return hiding
+
+    def shown(self, filters: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Returns the filters of a read as a model may see them; nothing where it may see all of them."""
+        if self._hidden.isdisjoint(filters):
+            return None
+        return {name: HIDDEN if name in self._hidden else value for name, value in filters.items()}
 
     def filters_of(self, args: Mapping[str, Any]) -> dict[str, Any]:
         """Returns the filters that a call's arguments state: what the model sent, but for nulls and sizes.
@@ -138,24 +164,6 @@ class ReadSpec:
     def may_be_complete(self) -> bool:
         """Tells whether the declaration alone lets a bare value become complete."""
         return self.judge is not None or self.exhaustive
-
-
-def _check_judge(judge: Any) -> None:
-    """Refuses a judge that could judge nothing: each of its reads would be unavailable, and look like an outage."""
-    if judge is None or hasattr(judge, "walk"):
-        return
-    if not callable(judge):
-        raise InvalidInput(field="judge", rule="must be a callable (value, call) or a profile")
-    if inspect.iscoroutinefunction(judge) or inspect.iscoroutinefunction(getattr(judge, "__call__", None)):  # noqa: B004
-        raise InvalidInput(field="judge", rule="must be no coroutine function")
-    try:
-        signature = inspect.signature(judge)
-    except (TypeError, ValueError):  # written in C: it does not tell
-        return
-    try:
-        signature.bind(None, None)
-    except TypeError:
-        raise InvalidInput(field="judge", rule="must take the value and the call") from None
 
 
 @dataclass(frozen=True, slots=True)

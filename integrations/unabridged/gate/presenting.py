@@ -101,6 +101,8 @@ def read_reply(
         max_bytes: the budget of the text.
         start: how many records of the read were shown before.
     """
+    if (filters := spec.shown(result.scope.filters)) is not None:
+        result = result.model_copy(update={"scope": result.scope.model_copy(update={"filters": filters})})
     kept = session is not None and result.items is not None and session.evidence.find(result.read.id) is not None
     handle = new_handle() if kept else None
     room = max_bytes - _ROOM

@@ -62,6 +62,8 @@ class Entered:
     pending: Any = None
     deadline_s: float | None = None
     started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+    given: Sequence[Any] = field(default=(), repr=False)
+    """The values of the arguments that the framework or the author of the tool gave, and no model may see."""
 
     def scope(self) -> AbstractContextManager[None]:
         """Puts the session in scope for the body, so that nested reads, tools and agents join it."""
@@ -225,6 +227,7 @@ class Gate:
 
     def _recorded(self, entered: Entered, spec: ReadSpec, result: Any) -> Reply:
         session = entered.session
+        spec = spec.hiding(result.scope.filters, sent=entered.call.args, given=entered.given)
         if session is not None:
             result = followup.told_apart(session, result, spec)
             session.finish(entered.pending, result, key=spec.key_filter)
