@@ -9,9 +9,11 @@ from typing import Any
 
 from reading.served import Call, Server, serving
 from unabridged import Budget, Query, read
-from unabridged.contract import ReadResult, decision
+from unabridged.contract import ReadResult, decision, resume_of
 from unabridged.evidence import MemoryLedger, Session, Verdict, WriteIntent, session
 from unabridged.profiles import Profile, load_profile
+from unabridged.reading import Resume
+from unabridged.testing import ScriptedTransport
 
 QUIET: dict[str, Any] = {"max_retries": 0}
 """Nothing is asked for again, so that requests can be counted."""
@@ -68,6 +70,17 @@ def ask(
     return Asked(result, server, case)
 
 
+def go_on(result: ReadResult, sent: dict[str, str], page: Any) -> ReadResult:
+    """Reads on from where a read stopped: one request, which must hold what is `sent`."""
+    exchange = {"status": 200, "headers": {}, "json": page, "expect_request": {"query": sent}}
+    script = ScriptedTransport([exchange])
+    resume = resume_of(result)
+    assert isinstance(resume, Resume)
+    rest = resume.read(budget=Budget.unlimited(), transport=script, clock=script.clock)
+    assert (script.problems, len(script.requests)) == ([], 1)
+    return rest
+
+
 def fresh() -> Session:
     """Returns a session of its own."""
     return session(f"report-{next(_numbers)}", ledger=MemoryLedger())
@@ -95,6 +108,6 @@ def warned(result: ReadResult) -> set[str]:
 
 
 __all__ = [
-    "SINGLE", "TOKEN", "Asked", "Call", "ask", "decision", "fresh", "is_refused", "keys", "listing", "offset",
+    "SINGLE", "TOKEN", "Asked", "Call", "ask", "decision", "fresh", "go_on", "is_refused", "keys", "listing", "offset",
     "records", "warned", "write",
 ]  # fmt: skip

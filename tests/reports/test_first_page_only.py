@@ -13,6 +13,7 @@ from reports.asked import (
     ask,
     decision,
     fresh,
+    go_on,
     is_refused,
     keys,
     listing,
@@ -22,7 +23,6 @@ from reports.asked import (
     write,
 )
 from unabridged import Query
-from unabridged.contract import resume_of
 from unabridged.gate import ReadSpec, read_reply
 from unabridged.sources.mcp import read_mcp_tool
 
@@ -55,7 +55,8 @@ def test_r01_one_page_of_three_is_partial_and_goes_on_at_50() -> None:
     assert (result.continuation.kind, result.total.value, len(asked.queries)) == ("next_page", 137, 1)
     assert "PARAMETER_ADJUSTED" in warned(result)
     assert decision(result) == "continue_search"
-    assert resume_of(result) is not None
+    last = go_on(result, {"startAt": "50"}, {"maxResults": 50, "total": 51, "issues": records(50, 51)})
+    assert last.ids == (50,)
 
 
 # R02: run-llama/llama_index#14702

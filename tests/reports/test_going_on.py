@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from mcp import types
 from reports.asked import TOKEN, Asked, Call, ask, decision, fresh, is_refused, keys, listing, records, warned, write
-from sources.test_mcp import Scripted, page
 from unabridged import Query
 from unabridged.sources.mcp import read_mcp_list
 
@@ -68,15 +68,32 @@ def test_r19_a_repeated_token_is_the_end_where_the_source_says_so(
 
 
 # R20: PrefectHQ/fastmcp#5025
+class Scripted:
+    """An MCP session that answers list calls in order, the last one for ever, and remembers the cursors it was sent."""
+
+    def __init__(self, *pages: Any) -> None:
+        self._pages = pages
+        self.cursors: list[str | None] = []
+
+    async def list_tools(self, *, params: Any = None) -> Any:
+        self.cursors.append(None if params is None else params.cursor)
+        return self._pages[min(len(self.cursors), len(self._pages)) - 1]
+
+
+def tools(*names: str, cursor: str | None = None) -> types.ListToolsResult:
+    listed = [{"name": name, "inputSchema": {"type": "object"}} for name in names]
+    return types.ListToolsResult.model_validate({"tools": listed, "nextCursor": cursor})
+
+
 async def test_r20_an_empty_string_is_a_cursor_to_mcp() -> None:
-    pages = Scripted(page("first", cursor=""), page("second"))
+    pages = Scripted(tools("first", cursor=""), tools("second"))
     result = await read_mcp_list(pages, "tools")  # type: ignore[arg-type]
     assert (result.status, result.ids, pages.cursors) == ("complete", ("first", "second"), [None, ""])
 
 
 # R21: DeusData/codebase-memory-mcp#1247
 async def test_r21_eight_tools_behind_a_cursor_that_stands_still_stay_eight() -> None:
-    pages = Scripted(page(*(f"t{n}" for n in range(8)), cursor="0"))
+    pages = Scripted(tools(*(f"t{n}" for n in range(8)), cursor="0"))
     case = fresh()
     with case:
         result = await read_mcp_list(pages, "tools")  # type: ignore[arg-type]

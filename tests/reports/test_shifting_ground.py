@@ -141,11 +141,9 @@ SHARDS = load_profile("elasticsearch_search")
 
 
 def hits(found: int = 0, **shards: int) -> Any:
-    body = {
-        "took": 1, "timed_out": False, "_shards": shards,
-        "hits": {"total": {"value": found, "relation": "eq"}, "hits": [{"_index": "logs-1", "_id": f"v{n}"} for n in range(found)]},
-    }  # fmt: skip
-    return lambda call: call.page(body)
+    held = [{"_index": "logs-1", "_id": f"v{n}"} for n in range(found)]
+    listed = {"total": {"value": found, "relation": "eq"}, "hits": held}
+    return lambda call: call.page({"took": 1, "timed_out": False, "_shards": shards, "hits": listed})
 
 
 def test_r27_no_hits_while_a_shard_failed_is_not_no_matches() -> None:
