@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -220,17 +221,22 @@ def test_a_search_that_outlasts_its_time_at_the_server_keeps_what_came(tmp_path:
     found = free_port()
     command = ["/usr/sbin/slapd", "-h", f"ldap://127.0.0.1:{found}/", "-f", conf, "-d", "none"]
     with served(command, port=found, folder=tmp_path) as server:
-        connection = bound(found)
-        pauses = [
-            threading.Timer(wait_s, os.kill, (server.pid, sign))
-            for wait_s, sign in ((0.1, signal.SIGSTOP), (2.2, signal.SIGCONT))
-        ]
-        for pause in pauses:
-            pause.start()
+        connection = bound(found, collect_usage=True)
+        before = connection.usage.messages_received
+
+        def pause() -> None:
+            """Holds the server for longer than its limit as soon as the first entries are here."""
+            while connection.usage.messages_received == before:
+                time.sleep(0.001)
+            os.kill(server.pid, signal.SIGSTOP)
+            time.sleep(2.2)
+            os.kill(server.pid, signal.SIGCONT)
+
+        pausing = threading.Thread(target=pause, daemon=True)
+        pausing.start()
         query = Query("devices", page_size=many * 2)
         result = read_ldap(connection, "dc=x", "(objectClass=device)", resource=query, budget=Budget(max_seconds=1))
-        for pause in pauses:
-            pause.join()
+        pausing.join(timeout=10)
         connection.unbind()
     assert (result.status, keys(result)) == ("partial", ["TIME_BUDGET_EXCEEDED:time_limit"])
     assert 0 < len(result.items) < many
