@@ -302,3 +302,13 @@ def test_a_language_may_be_given_with_its_region(language: str) -> None:
 def test_a_language_without_a_catalogue_is_refused() -> None:
     with pytest.raises(InvalidInput, match="language: must be one of en, de"):
         judge_answer("Fini.", [], language="fr")
+
+
+@pytest.mark.parametrize(
+    ("detail", "english", "german"),
+    [("judge_failed", "could not be judged", "nicht beurteilt"), ("tool_failed", "The tool", "Werkzeug")],
+)
+def test_a_failure_of_our_own_is_not_told_for_one_of_the_source(detail: str, english: str, german: str) -> None:
+    for language, words in (("en", english), ("de", german)):
+        [caveat] = caveats([made("widgets", None, f"SOURCE_UNAVAILABLE:{detail}")], language=language)
+        assert words in str(caveat)

@@ -131,6 +131,14 @@ WHY_DETAIL: Final[dict[str, Texts]] = {
         "en": "An earlier result in the conversation was not recorded, so its coverage is not known.",
         "de": "Ein früheres Ergebnis im Gespräch wurde nicht aufgezeichnet; seine Abdeckung ist nicht bekannt.",
     },
+    "SOURCE_UNAVAILABLE:judge_failed": {
+        "en": "The coverage of what the source answered could not be judged.",
+        "de": "Die Abdeckung dessen, was die Quelle geantwortet hat, konnte nicht beurteilt werden.",
+    },
+    "SOURCE_UNAVAILABLE:tool_failed": {
+        "en": "The tool that reads it failed.",
+        "de": "Das Werkzeug, das sie liest, ist fehlgeschlagen.",
+    },
     "SOURCE_UNAVAILABLE:cancelled": {
         "en": "The read was cancelled before it finished.",
         "de": "Das Lesen wurde abgebrochen, bevor es beendet war.",
