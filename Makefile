@@ -42,7 +42,7 @@ $(VENV)/bin/python:
 	$(BIN)/pip install --quiet --upgrade --constraint constraints.txt pip
 
 $(VENV)/.demo: pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[all]'
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[langchain,llamaindex,demo]'
 	touch $@
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python
