@@ -111,6 +111,15 @@ def test_prefixes_that_a_delimiter_folded_narrow_the_scope() -> None:
     assert keys(result) == ["SCOPE_NARROWED:common_prefixes"]
 
 
+def test_queues_are_asked_for_by_the_page_because_else_a_thousand_are_all_that_comes() -> None:
+    found = client("sqs")
+    with Stubber(found) as stub:
+        stub.add_response("list_queues", {"QueueUrls": ["q1"], "NextToken": "n"}, {"MaxResults": 1000})
+        stub.add_response("list_queues", {}, {"MaxResults": 1000, "NextToken": "n"})
+        result = read_aws(found, "list_queues", resource="queues", items="QueueUrls", id="@")
+    assert (result.status, result.items) == ("complete", ["q1"])
+
+
 def test_lists_in_lists_are_one_and_a_region_is_not_the_world() -> None:
     answer = {"Reservations": [{"Instances": [{"InstanceId": "i-1"}]}, {"Instances": [{"InstanceId": "i-2"}]}]}
     with stubbed("ec2", "describe_instances", answer) as found:

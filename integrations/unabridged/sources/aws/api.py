@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from unabridged.contract import InvalidInput, ReadResult
@@ -65,6 +66,8 @@ def read_aws(
     way = walk_of(service, operation, name, walk)
     query = Query.of(resource)
     given = _checked_params(params, way, known)
+    if query.page_size is None and way.size not in given:
+        query = replace(query, page_size=known.page_size)
     if query.page_size is not None and way.size is None:
         raise InvalidInput(field="resource", rule="must have no page size: the operation takes none")
     _check_items(items, service.operation_model(name).output_shape)

@@ -75,6 +75,8 @@ class Known:
     """Parameters that the walk needs."""
     profile: Mapping[str, Any] = field(default_factory=dict)
     """Keys of the profile."""
+    page_size: int | None = None
+    """A size to ask for, where the service cuts the list and gives no token unless one is asked for."""
 
 
 _LEAVES_OUT: Final = {"signals": [{"path": "items", "when": "nonempty", "warning": "PARTIAL_FIELD_SET"}]}
@@ -107,6 +109,8 @@ KNOWN: Final[dict[tuple[str, str], Known]] = {
             ]
         }
     ),
+    ("sqs", "list_queues"): Known(page_size=1000),
+    ("sqs", "list_dead_letter_source_queues"): Known(page_size=1000),
     ("iam", "list_roles"): Known(profile=_LEAVES_OUT),
     ("iam", "list_users"): Known(profile=_LEAVES_OUT),
     ("iam", "list_policies"): Known(profile=_LEAVES_OUT),
