@@ -150,6 +150,7 @@ def test_r27_no_hits_while_a_shard_failed_is_not_no_matches() -> None:
     asked = ask(SHARDS, hits(total=5, successful=4, skipped=0, failed=1), query=Query("logs"))
     assert (asked.result.status, asked.result.items, asked.result.finding_count) == ("partial", [], None)
     assert set(asked.result.codes) == {"SOURCE_UNAVAILABLE"}
+    assert [(source.name, source.status) for source in asked.result.sources] == [("elasticsearch_search", "partial")]
     none = {"kind": "absence", "resource": "logs"}
     assert asked.session.judge_answer("There are no matches.", [none]).outcome == "reject"
     assert is_refused(asked.session, "logs")
