@@ -306,7 +306,7 @@ def test_trap_17_more_without_a_way_on_is_no_end(bent: list[Bent]) -> None:
 
 def _token_beside_no_more(session: Session) -> Iterator[list[Exchange]]:
     walk = session.profile.paging
-    flag, token = getattr(walk, "more_flag", None), getattr(walk, "read", None)
+    flag, token = getattr(walk, "more_flag", "@"), getattr(walk, "read", "@")
     if session.profile.name in ("notion_list", "notion_query", "notion_view_query", "stripe_search"):
         for position in range(len(session.exchanges) - 1):
             assert plain(token) is not None

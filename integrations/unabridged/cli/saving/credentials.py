@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, unquote, unquote_plus, urlsplit
 
 from unabridged.contract.errors import InvalidInput, printable_name
 
@@ -32,7 +32,8 @@ class Secrets:
 
     def stand_in(self, text: str) -> bool:
         """Tells whether a text holds one of them."""
-        return any(value in text for value in self.values)
+        readings = (text, unquote(text), unquote_plus(text))
+        return any(value in reading for value in self.values for reading in readings)
 
 
 def gather_headers(

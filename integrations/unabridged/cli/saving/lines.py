@@ -69,6 +69,8 @@ class PartFile:
         self._file = _opened(path)
         try:
             self._lock()
+            if not self._is_mine():
+                raise InvalidInput(field="--output", rule="is being written by another run")
             if os.fstat(self._file.fileno()).st_size < keep:
                 raise InvalidInput(field="--resume", rule="the file of the earlier run was changed since")
             self._file.truncate(keep)
@@ -115,6 +117,13 @@ class PartFile:
         with contextlib.suppress(FileNotFoundError):
             self.path.unlink()
         self.close()
+
+    def _is_mine(self) -> bool:
+        """Tells whether the file still bears its name: a run that held the lock may have given it another one."""
+        try:
+            return os.path.samestat(os.fstat(self._file.fileno()), self.path.stat())
+        except FileNotFoundError:
+            return False
 
     def _lock(self) -> None:
         if fcntl is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final, Literal
@@ -110,6 +110,9 @@ class _Run:
         except OSError as error:
             state = "failed"
             self._progress.say(f"the files could not be closed: {error.strerror or type(error).__name__}")
+            header = self._header(state)  # records that are not where a whole read leaves them are no whole read
+            with suppress(OSError):
+                self._write(state, header)
         if self._sweeper is not None:
             self._sweeper.dismiss()
         return Saved(header=header, state=state)

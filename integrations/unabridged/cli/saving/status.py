@@ -39,6 +39,8 @@ class Question:
 
     profile: str
     version: int
+    rules: str
+    """A digest of the profile: one of the same name and version may have been changed."""
     resource: str
     filters: Mapping[str, Any] = field(repr=False)
     page_size: int | None
@@ -58,13 +60,25 @@ class Question:
         """
         used = salt or secrets.token_hex(16)
         digest = hashlib.sha256(f"{used}\n{url}".encode()).hexdigest()
+        rules = hashlib.sha256(profile.model_dump_json(by_alias=True).encode()).hexdigest()
         filters = json.loads(json.dumps(query.filters))
-        return cls(profile.name, profile.version, query.resource, filters, query.page_size, used, digest)
+        return cls(profile.name, profile.version, rules, query.resource, filters, query.page_size, used, digest)
 
     def differs_in(self, other: Question) -> tuple[str, ...]:
         """Returns the names of what is asked otherwise."""
-        names = ("profile", "version", "resource", "filters", "page_size", "url")
-        return tuple(name for name in names if getattr(self, name) != getattr(other, name))
+        plain = ("resource", "page_size", "url")
+        found = [name for name in ("profile", "version") if getattr(self, name) != getattr(other, name)]
+        if not found and self.rules != other.rules:
+            found.append("profile")
+        found += [name for name in plain if getattr(self, name) != getattr(other, name)]
+        if _canonical(self.filters) != _canonical(other.filters):
+            found.append("filters")
+        return tuple(found)
+
+
+def _canonical(filters: Mapping[str, Any]) -> str:
+    """Returns filters as one text: as values, `true` and `1` would be equal."""
+    return json.dumps(filters, sort_keys=True)
 
 
 @dataclass(frozen=True)
