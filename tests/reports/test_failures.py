@@ -23,21 +23,21 @@ CITED = [{"kind": "found", "resource": "pages", "ids": ["https://docs.example.te
 NOTHING = [{"kind": "absence", "resource": "pages", "filters": {"q": "limits"}}]
 
 
-def searched(respond: Any) -> Asked:
-    with httpx.Client(timeout=0.2, trust_env=False) as client:
+def searched(respond: Any, timeout_s: float = 10) -> Asked:
+    with httpx.Client(timeout=timeout_s, trust_env=False) as client:
         return ask(SEARCH, respond, query=Query("pages", filters={"q": "limits"}), client=client)
 
 
 @pytest.mark.parametrize(
-    ("respond", "key"),
+    ("respond", "timeout_s", "key"),
     [
-        (lambda call: call.answer(401, b'{"results":[]}'), "VISIBILITY_RESTRICTED:unauthorized"),
-        (lambda _call: time.sleep(0.6), "SOURCE_UNAVAILABLE:timeout"),
+        (lambda call: call.answer(401, b'{"results":[]}'), 10, "VISIBILITY_RESTRICTED:unauthorized"),
+        (lambda _call: time.sleep(0.6), 0.2, "SOURCE_UNAVAILABLE:timeout"),
     ],
     ids=["401", "timeout"],
 )
-def test_r70_a_search_that_failed_is_not_an_empty_one(respond: Any, key: str) -> None:
-    asked = searched(respond)
+def test_r70_a_search_that_failed_is_not_an_empty_one(respond: Any, timeout_s: float, key: str) -> None:
+    asked = searched(respond, timeout_s)
     result = asked.result
     assert (result.status, result.items, result.finding_count, keys(result)) == ("unavailable", None, None, {key})
     assert (asked.session.judge_answer("Sources used: limits.", CITED).outcome, len(asked.queries)) == ("reject", 1)

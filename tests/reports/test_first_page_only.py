@@ -6,6 +6,9 @@ import json
 from types import SimpleNamespace
 from typing import Any
 
+from gate.calling import read as read_tool
+from gate.calling import result as stated
+from gate.calling import told
 from reports.asked import (
     SINGLE,
     TOKEN,
@@ -23,6 +26,7 @@ from reports.asked import (
     write,
 )
 from unabridged import Query
+from unabridged.contract import ReadResult
 from unabridged.gate import ReadSpec, read_reply
 from unabridged.sources.mcp import read_mcp_tool
 
@@ -188,6 +192,20 @@ def test_r06_a_filter_of_ours_over_the_newest_page_finds_nothing_and_proves_noth
     assert is_refused(asked.session)
     whole = ask(listing(TOKEN), respond)
     assert (whole.result.findings(in_window).finding_count, len(whole.queries)) == (21, 3)
+
+
+def test_r06_a_tool_that_filters_what_it_fetched_says_so_through_its_judge() -> None:
+    def judge(_page: Any, _asked: Any) -> ReadResult:
+        return stated([], "MORE_PAGES_AVAILABLE", "APPROXIMATE_METHOD:filtered_after_cap")
+
+    case = fresh()
+    reply = read_tool([], judge=judge, session=case)
+    assert (told(reply)["status"], told(reply)["items"], "finding_count" in told(reply)) == ("partial", [], False)
+    (found,) = case.reads
+    assert {(why.code, why.detail) for why in found.reasons} == {
+        ("MORE_PAGES_AVAILABLE", None), ("APPROXIMATE_METHOD", "filtered_after_cap"),
+    }  # fmt: skip
+    assert is_refused(case, "orders")
 
 
 # R07: forcedotcom/SalesforceMobileSDK-iOS#231

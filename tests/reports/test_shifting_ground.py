@@ -64,6 +64,20 @@ def test_r24_without_a_count_two_walks_show_that_the_set_moved(jobs: sqlite3.Con
     assert is_refused(asked.session)
 
 
+def test_r24_what_one_uncounted_walk_cannot_see_is_an_interval_and_licenses_no_destruction(
+    jobs: sqlite3.Connection,
+) -> None:
+    asked = cleanup(jobs, NAIVE, **BY_ID)
+    assert (asked.result.returned, asked.result.consistency, asked.result.proof.level) == (
+        150,
+        "interval",
+        "end_marker",
+    )
+    for demand in ({"destructive": True}, {"require": ["snapshot"]}, {"require": ["counted"]}):
+        verdict = write(asked.session, **demand)
+        assert (verdict.verdict, verdict.codes) == ("refuse", ("EVIDENCE_WEAK",))
+
+
 def test_r24_without_a_count_or_a_unique_order_nothing_is_known(jobs: sqlite3.Connection) -> None:
     asked = cleanup(jobs, NAIVE)
     assert (asked.result.status, asked.result.returned, keys(asked.result)) == ("unknown", 150, {"COVERAGE_UNKNOWN"})
