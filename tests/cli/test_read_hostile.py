@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+pytest.importorskip("click")
+
 from cli.saved import RESUMABLE, Place, paged, records
+from click.testing import CliRunner
 from reading.served import Call, serving
+from unabridged.cli.app import cli
 from unabridged.cli.saving.credentials import Secrets
 from unabridged.cli.saving.lines import PartFile
 from unabridged.contract import InvalidInput
@@ -82,3 +88,30 @@ def test_a_run_that_waited_for_another_does_not_write_into_the_file_that_this_on
     waiting.join(timeout=5)
     assert len(caught) == 1
     assert records(target) == [{"id": 1}]
+
+
+def test_no_file_of_a_run_is_written_over_a_link_that_somebody_laid_there(place: Place) -> None:
+    victim = place.folder / "victim"
+    victim.write_text("precious")
+    (place.folder / "things.jsonl.status.json.tmp").symlink_to(victim)
+    with serving(paged(*PAGES)) as server:
+        assert place.run(server.url).exit_code == 0
+        place.part.symlink_to(victim)
+        result = place.run(server.url, "--overwrite")
+    assert result.exit_code == 2
+    assert "over a link" in result.stderr
+    assert victim.read_text() == "precious"
+
+
+def test_a_pipe_in_the_place_of_the_records_does_not_hold_a_run(place: Place) -> None:
+    os.mkfifo(place.part)
+    result = place.run("http://127.0.0.1:1/things", "--overwrite")
+    assert result.exit_code == 2
+
+
+@pytest.mark.parametrize("name", ["x.part", "x.earlier", "x.status.json", "x.tmp"])
+def test_records_do_not_go_to_a_file_that_another_run_keeps_beside_its_own(place: Place, name: str) -> None:
+    args = ["read", "http://127.0.0.1:1/x", "--profile", str(place.profile()), "--output", str(place.folder / name)]
+    result = CliRunner().invoke(cli, args)
+    assert result.exit_code == 2
+    assert not place.files()

@@ -91,7 +91,7 @@ def _saved(url: str, profile_name: str, options: dict[str, Any]) -> Any:
         url=url,
         budget=_budget(options),
         headers=headers,
-        output=sys.stdout.buffer if options["output"] == "-" else _path(options["output"], resource),
+        output=_stdout() if options["output"] == "-" else _path(options["output"], resource),
         resume=options["resume"],
         overwrite=options["overwrite"],
         in_flight=options["in_flight"],
@@ -102,9 +102,17 @@ def _saved(url: str, profile_name: str, options: dict[str, Any]) -> Any:
     return saved
 
 
+def _stdout() -> Any:
+    if sys.stdout is None:  # closed by whoever started us
+        raise InvalidInput(field="--output", rule="must not be standard output where that is closed")
+    return sys.stdout.buffer
+
+
 def _path(given: str | None, resource: str) -> Path:
     name = resource if _NAME.match(resource) else "records"
     path = Path(given) if given is not None else Path(f"{name}.jsonl")
+    if path.name.endswith((".part", ".earlier", ".status.json", ".tmp")):
+        raise InvalidInput(field="--output", rule="must not end as the files beside the records do")
     if path.is_dir() or not path.parent.is_dir():
         raise InvalidInput(field="--output", rule="must name a file in a folder that exists")
     return path

@@ -140,6 +140,8 @@ class PartFile:
 
 
 def _opened(path: Path) -> Any:
+    if path.is_symlink() or (path.exists() and not path.is_file()):
+        raise InvalidInput(field="--output", rule="must not lead over a link, a pipe or a device")
     try:
         return path.open("ab", buffering=0)
     except OSError:

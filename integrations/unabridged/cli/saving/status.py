@@ -152,7 +152,8 @@ def write_status(path: Path, status: Status, *, durable: bool = False) -> None:
     """
     other = path.with_name(f"{path.name}.tmp")
     data = json.dumps(status.to_json(), ensure_ascii=True, indent=1).encode()
-    descriptor = os.open(other, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    other.unlink(missing_ok=True)  # what a killed run left, or a link that somebody laid there
+    descriptor = os.open(other, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         with open(descriptor, "wb", closefd=False) as file:
             file.write(data)
