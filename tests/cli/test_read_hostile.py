@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -115,3 +117,14 @@ def test_records_do_not_go_to_a_file_that_another_run_keeps_beside_its_own(place
     result = CliRunner().invoke(cli, args)
     assert result.exit_code == 2
     assert not place.files()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the platform has no device that is always full")
+def test_a_header_that_cannot_be_written_is_no_success_and_a_note_ends_no_run(place: Place) -> None:
+    with serving(paged(*PAGES)) as server, Path("/dev/full").open("wb") as full:
+        command = [sys.executable, "-m", "unabridged.cli.main", *place.args(server.url)]
+        run = subprocess.run(command, stdout=subprocess.PIPE, stderr=full, check=False)
+        assert (run.returncode, json.loads(run.stdout)["complete"]) == (0, True)
+        run = subprocess.run([*command, "--overwrite"], stdout=full, stderr=subprocess.PIPE, check=False)
+    assert run.returncode == 3
+    assert b"Traceback" not in run.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -66,7 +67,10 @@ def read(url: str, profile_name: str, **options: Any) -> None:
     except (InvalidInput, NotYetSupported) as error:
         raise click.UsageError(str(error)) from None
     to_stderr = options["output"] == "-"
-    click.echo(json.dumps(saved.header, ensure_ascii=False, indent=None if to_stderr else 2), err=to_stderr)
+    try:
+        click.echo(json.dumps(saved.header, ensure_ascii=False, indent=None if to_stderr else 2), err=to_stderr)
+    except OSError:
+        sys.exit(saved.exit_code or 3)  # nobody was told what the records cover
     if saved.state == "interrupted" and threading.active_count() > 1:
         sys.stdout.flush()
         os._exit(saved.exit_code)  # requests that nobody waits for must not hold a process that was asked to stop
@@ -96,7 +100,7 @@ def _saved(url: str, profile_name: str, options: dict[str, Any]) -> Any:
         overwrite=options["overwrite"],
         in_flight=options["in_flight"],
     )
-    progress = Progress(sys.stderr, clock=time.monotonic, quiet=options["quiet"])
+    progress = Progress(sys.stderr or io.StringIO(), clock=time.monotonic, quiet=options["quiet"])
     saved = save(job, progress=progress)
     progress.say(_conclusion(saved.header, job.output))
     return saved

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Final, TextIO
 
 _EVERY_S: Final = {True: 0.1, False: 5.0}
@@ -27,15 +28,16 @@ class Progress:
             return
         self._last = now
         text = f"{pages} {'page' if pages == 1 else 'pages'}, {records} records, {now - self._started:.1f} s"
-        if self._is_terminal:
-            self._stream.write(f"\r{text}\x1b[K")
-            self._open = True
-        else:
-            self._stream.write(f"{text}\n")
-        self._stream.flush()
+        self._write(f"\r{text}\x1b[K" if self._is_terminal else f"{text}\n")
+        self._open = self._is_terminal
 
     def say(self, sentence: str) -> None:
         """Says a sentence, also when it is to be quiet: it tells what the records are worth."""
-        self._stream.write(f"\n{sentence}\n" if self._open else f"{sentence}\n")
+        self._write(f"\n{sentence}\n" if self._open else f"{sentence}\n")
         self._open = False
-        self._stream.flush()
+
+    def _write(self, text: str) -> None:
+        """Writes a note; one that cannot be written ends no run."""
+        with suppress(OSError, ValueError):
+            self._stream.write(text)
+            self._stream.flush()
