@@ -66,6 +66,19 @@ def test_a_filter_that_is_only_equal_in_value_is_another_question(place: Place) 
     assert "(filters)" in result.stderr
 
 
+def test_another_tenant_does_not_go_on_and_a_renewed_credential_does(place: Place) -> None:
+    with serving(paged(*PAGES)) as server:
+        first = ["--max-pages", "1", "--header", "X-Tenant: a", "--header", "Authorization: Bearer first-one"]
+        assert place.run(server.url, *first, **RESUMABLE).exit_code == 3
+        other = ["--resume", "--header", "X-Tenant: b", "--header", "Authorization: Bearer first-one"]
+        result = place.run(server.url, *other, **RESUMABLE)
+        assert len(server.calls) == 1
+        assert "(headers)" in result.stderr
+        renewed = ["--resume", "--header", "x-tenant: a", "--header", "Authorization: Bearer second-one"]
+        assert place.run(server.url, *renewed, **RESUMABLE).exit_code == 0
+    assert [record["id"] for record in records(place.target)] == [1, 2, 3, 4, 5]
+
+
 @pytest.mark.parametrize("text", ["c=canary%2Fof%3Dall", "c=canary/of=all", "c=canary%2fof%3dall&d=1"])
 def test_a_secret_is_found_however_an_address_spells_it(text: str) -> None:
     assert Secrets.of((("X-Key", "canary/of=all"),), url="https://api.example/").stand_in(text)

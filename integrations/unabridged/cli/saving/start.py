@@ -96,7 +96,9 @@ def begin(job: SaveJob, *, now: datetime, say: Callable[[str], None]) -> Start:
     if not isinstance(job.output, Path):
         if job.resume:
             raise InvalidInput(field="--resume", rule="needs a file; standard output has no earlier run")
-        return Start(question=Question.of(job.profile, job.query, job.url), sink=Stream(job.output))
+        return Start(
+            question=Question.of(job.profile, job.query, job.url, headers=job.headers), sink=Stream(job.output)
+        )
     files = Files(job.output)
     if job.resume and not files.part.exists() and files.earlier.exists():
         put_back(job.profile, files, read_status(files.status))  # a fresh scan was killed before it began
@@ -109,13 +111,17 @@ def begin(job: SaveJob, *, now: datetime, say: Callable[[str], None]) -> Start:
     if job.resume:
         say("there is nothing to resume; reading from the first page")
     files.earlier.unlink(missing_ok=True)
-    return Start(question=Question.of(job.profile, job.query, job.url), sink=PartFile(files.part), files=files)
+    return Start(
+        question=Question.of(job.profile, job.query, job.url, headers=job.headers),
+        sink=PartFile(files.part),
+        files=files,
+    )
 
 
 def _again(job: SaveJob, files: Files, *, now: datetime, say: Callable[[str], None]) -> Start:
     status = read_status(files.status)
     mark = status.checkpoint
-    question = Question.of(job.profile, job.query, job.url, salt=mark.question.salt)
+    question = Question.of(job.profile, job.query, job.url, headers=job.headers, salt=mark.question.salt)
     differs = question.differs_in(mark.question)
     if differs:
         raise InvalidInput(field="--resume", rule=f"the earlier run asked otherwise ({', '.join(differs)})")

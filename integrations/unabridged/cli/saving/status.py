@@ -10,8 +10,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,6 +24,7 @@ from unabridged.profiles import Profile, parse_strict
 from unabridged.reading import Query
 
 FORMAT: Final = "unabridged-read/1"
+_CREDENTIAL: Final = re.compile(r"auth|cookie|token|key|secret|signature|password", re.IGNORECASE)
 State = Literal["running", "finished", "interrupted", "failed", "killed"]
 NOTES: Final[dict[State, str]] = {
     "running": "A run writes this, or was killed. Its file holds whole records up to `bytes`, and not all.",
@@ -47,26 +49,39 @@ class Question:
     salt: str
     url: str
     """A salted digest of the address; the address itself may hold a credential."""
+    headers: str = ""
+    """A salted digest of the header fields, of those that bear credentials only the names: those may be renewed."""
 
     @classmethod
-    def of(cls, profile: Profile, query: Query, url: str, *, salt: str | None = None) -> Question:
+    def of(
+        cls,
+        profile: Profile,
+        query: Query,
+        url: str,
+        *,
+        headers: Iterable[tuple[str, str]] = (),
+        salt: str | None = None,
+    ) -> Question:
         """Returns the question of a run.
 
         Args:
             profile: the profile.
             query: the query.
             url: the address of the first page.
+            headers: the header fields of every request.
             salt: the salt of the run that it is compared with; a new one when not given.
         """
         used = salt or secrets.token_hex(16)
         digest = hashlib.sha256(f"{used}\n{url}".encode()).hexdigest()
+        plain = sorted((name.lower(), "" if _CREDENTIAL.search(name) else value) for name, value in headers)
+        fields = hashlib.sha256(f"{used}\n{plain}".encode()).hexdigest()
         rules = hashlib.sha256(profile.model_dump_json(by_alias=True).encode()).hexdigest()
         filters = json.loads(json.dumps(query.filters))
-        return cls(profile.name, profile.version, rules, query.resource, filters, query.page_size, used, digest)
+        return cls(profile.name, profile.version, rules, query.resource, filters, query.page_size, used, digest, fields)
 
     def differs_in(self, other: Question) -> tuple[str, ...]:
         """Returns the names of what is asked otherwise."""
-        plain = ("resource", "page_size", "url")
+        plain = ("resource", "page_size", "url", "headers")
         found = [name for name in ("profile", "version") if getattr(self, name) != getattr(other, name)]
         if not found and self.rules != other.rules:
             found.append("profile")
