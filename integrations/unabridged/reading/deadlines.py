@@ -23,6 +23,50 @@ def until(moment: float) -> Held[float | None]:
     return Held(_deadline, moment)
 
 
+def keeps_time(client: Any) -> bool:
+    """Sees to it that the connections which a client opens from now on keep the deadlines; tells whether it could.
+
+    It looks for the pools of the client's own transports, by the names that httpx and httpx2 give them. Where a part
+    of a client is something else, `watch` does the same for each request, at a price.
+    """
+    transports = [getattr(client, "_transport", None), *(getattr(client, "_mounts", None) or {}).values()]
+    return all([_watched(transport) for transport in transports if transport is not None])
+
+
+def _watched(transport: Any) -> bool:
+    pool: Any = getattr(transport, "_pool", None)
+    backend = getattr(pool, "_network_backend", None)
+    if backend is None:
+        return False
+    if not isinstance(backend, _Backend):
+        pool._network_backend = _Backend(backend)
+    return True
+
+
+class _Backend:
+    """Opens connections as the backend under it does, and bounds each one."""
+
+    def __init__(self, backend: Any) -> None:
+        self._backend = backend
+
+    def connect_tcp(self, *args: Any, **options: Any) -> Any:
+        return _kept(self._backend.connect_tcp(*args, **options))
+
+    def connect_unix_socket(self, *args: Any, **options: Any) -> Any:
+        return _kept(self._backend.connect_unix_socket(*args, **options))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._backend, name)
+
+
+def _kept(stream: Any) -> Any:
+    """Bounds a stream, and the one that it becomes under TLS."""
+    stream.read = _bounded(stream.read)
+    begin = stream.start_tls
+    stream.start_tls = lambda *args, **options: _kept(begin(*args, **options))
+    return stream
+
+
 def watch(event: str, info: Mapping[str, Any]) -> None:
     """Is told by the client what happens on its connections, and bounds each one as it is opened."""
     if event.endswith(_OPENED):

@@ -28,7 +28,7 @@ import tenacity
 from unabridged.contract.errors import InvalidInput, value_free
 
 from .bodies import Body, Stopped
-from .deadlines import until, watch
+from .deadlines import keeps_time, until, watch
 from .links import MalformedLink, absolute, origin
 from .quiet import in_a_read, keep_quiet
 from .transport import Fault, Request, Response
@@ -41,7 +41,6 @@ _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _BELOW: Final = (OSError, UnicodeError)
 """What comes from below the client: sockets, and host names that no resolver takes."""
 _CODINGS: Final = "gzip, deflate"
-_WATCHED: Final = {"trace": watch}
 _ASKS: Final = {"accept-encoding": _CODINGS}
 
 
@@ -53,11 +52,14 @@ class HttpTransport:
         self._most = max_page_bytes
         self._lib = httpx if client is None else library_of(client, "Client")
         self._asks_plainly = client is None or asks_plainly(client)
+        self._watched: dict[str, Any] | None = None
 
     def send(self, request: Request, *, timeout_s: float | None) -> Response | Fault:
         """Returns the response, or what went wrong; follows redirects within the origin."""
         client = self._client if self._client is not None else shared_client()
-        exchange = Exchange(self._lib, request, timeout_s, self._most, extensions=_WATCHED)
+        if self._watched is None:
+            self._watched = {} if keeps_time(client) else {"trace": watch}
+        exchange = Exchange(self._lib, request, timeout_s, self._most, extensions=self._watched)
         with in_a_read(), until(exchange.until):
             return self._exchanged(client, exchange)
 
