@@ -30,7 +30,7 @@ def keeps_time(client: Any) -> bool:
     of a client is something else, `watch` does the same for each request, at a price.
     """
     transports = [getattr(client, "_transport", None), *(getattr(client, "_mounts", None) or {}).values()]
-    return all([_watched(transport) for transport in transports if transport is not None])
+    return all(_watched(transport) for transport in transports if transport is not None)
 
 
 def _watched(transport: Any) -> bool:
