@@ -72,7 +72,7 @@ def prometheus(folder: Path, target: Target, extra: str = "") -> Iterator[str]:
     address = f"http://127.0.0.1:{port}"
     with served(command, port=port, folder=folder), httpx.Client(trust_env=False) as client:
         for _ in range(200):
-            answer = client.get(f"{address}/api/v1/query", params={"query": "count(up) + count(thing)"})
+            answer = client.get(f"{address}/api/v1/query", params={"query": "count(up) == 2 and count(thing) > 0"})
             if answer.status_code == 200 and answer.json()["data"]["result"]:
                 break
             time.sleep(0.1)

@@ -325,7 +325,7 @@ class Interrupting:
 
 
 def test_a_read_that_is_broken_off_leaves_evidence_and_no_transaction(engine: sa.Engine) -> None:
-    with session("broken") as s:
+    with session("sql-broken-off") as s:
         with pytest.raises(KeyboardInterrupt):
             read_sql(engine, "SELECT * FROM t", resource="t", id="id", clock=Interrupting(after=5))
         (read,) = s.reads
