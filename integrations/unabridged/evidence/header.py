@@ -15,6 +15,7 @@ from unabridged.contract import (
     Layer,
     Proof,
     ReadResult,
+    Scope,
     Status,
     Total,
     Visibility,
@@ -144,6 +145,25 @@ class RecordedRead:
         if self.shown is not None:
             codes["PRESENTATION_LIMIT"] = None
         return tuple(codes)
+
+    @property
+    def complete(self) -> bool:
+        """Whether the read, before presentation, was complete."""
+        return self.status == "complete"
+
+    @property
+    def scope(self) -> Scope:
+        """What was asked, under the declared name."""
+        return Scope(
+            resource=self.resource,
+            filters=dict(self.filters),
+            intent=self.intent,
+            visibility=self.visibility,
+            snapshot=self.snapshot,
+            window=self.window,
+            excludes=self.excludes,
+            selection=self.selection,
+        )
 
     @property
     def fields(self) -> tuple[str, ...]:
