@@ -47,7 +47,7 @@ def every(trap: Trap, *, of: Callable[[str], tuple[Session, ...]] = whole) -> py
     return pytest.mark.parametrize("bent", [pytest.param(v, id=k) for k, v in found.items() if v])
 
 
-def _none_is_complete(bent: list[Bent], *codes: str) -> None:
+def _expect_none_complete(bent: list[Bent], *codes: str) -> None:
     for session, exchanges in bent:
         result, _ = session.read(exchanges)
         assert not result.complete, session.case
@@ -80,7 +80,7 @@ def _last_page_empty_with_a_sign(session: Session) -> Iterator[list[Exchange]]:
 
 @every(_last_page_empty_with_a_sign)
 def test_trap_1_a_sign_on_the_last_empty_page_is_heard(bent: list[Bent]) -> None:
-    _none_is_complete(bent)
+    _expect_none_complete(bent)
 
 
 def _counts_more(session: Session) -> Iterator[list[Exchange]]:
@@ -123,7 +123,7 @@ def _cap_of_one_answer(session: Session) -> Iterator[list[Exchange]]:
 
 @every(_cap_of_one_answer, of=sessions)
 def test_trap_4_an_answer_of_the_size_of_its_cap_is_not_whole(bent: list[Bent]) -> None:
-    _none_is_complete(bent)
+    _expect_none_complete(bent)
 
 
 def _cut_by_time(session: Session) -> Iterator[list[Exchange]]:
@@ -132,7 +132,7 @@ def _cut_by_time(session: Session) -> Iterator[list[Exchange]]:
 
 @every(_cut_by_time)
 def test_trap_5_a_search_that_was_cut_by_time_is_not_whole(bent: list[Bent]) -> None:
-    _none_is_complete(bent, "TIME_BUDGET_EXCEEDED", "COVERAGE_UNKNOWN", "APPROXIMATE_METHOD")
+    _expect_none_complete(bent, "TIME_BUDGET_EXCEEDED", "COVERAGE_UNKNOWN", "APPROXIMATE_METHOD")
 
 
 def _lost_sources(session: Session) -> Iterator[list[Exchange]]:
@@ -141,7 +141,7 @@ def _lost_sources(session: Session) -> Iterator[list[Exchange]]:
 
 @every(_lost_sources)
 def test_trap_6_a_source_that_is_missing_under_200_is_told(bent: list[Bent]) -> None:
-    _none_is_complete(bent)
+    _expect_none_complete(bent)
 
 
 def _as_it_is(session: Session) -> Iterator[list[Exchange]]:
@@ -173,7 +173,7 @@ def _narrow(session: Session) -> Iterator[list[Exchange]]:
 
 @every(_narrow, of=sessions)
 def test_trap_11_a_default_scope_is_never_everything(bent: list[Bent]) -> None:
-    _none_is_complete(bent)
+    _expect_none_complete(bent)
 
 
 def _link_place(session: Session, position: int) -> tuple[str, str] | None:
@@ -227,7 +227,7 @@ def _dies_on_the_way(session: Session) -> Iterator[list[Exchange]]:
 
 @every(_dies_on_the_way)
 def test_trap_13_a_cursor_that_dies_on_the_way_is_told(bent: list[Bent]) -> None:
-    _none_is_complete(bent)
+    _expect_none_complete(bent)
 
 
 def _cut_items(session: Session) -> Iterator[list[Exchange]]:
@@ -247,7 +247,7 @@ def _cut_items(session: Session) -> Iterator[list[Exchange]]:
 
 @every(_cut_items)
 def test_trap_14_a_record_that_is_cut_inside_is_told(bent: list[Bent]) -> None:
-    _none_is_complete(bent, "ITEM_TRUNCATED", "VISIBILITY_RESTRICTED", "PROTOCOL_ANOMALY")
+    _expect_none_complete(bent, "ITEM_TRUNCATED", "VISIBILITY_RESTRICTED", "PROTOCOL_ANOMALY")
 
 
 def _cut_on_the_way(session: Session) -> Iterator[list[Exchange]]:
@@ -266,7 +266,7 @@ def _cut_on_the_way(session: Session) -> Iterator[list[Exchange]]:
 
 @every(_cut_on_the_way)
 def test_trap_15_what_was_cut_on_the_way_is_not_whole(bent: list[Bent]) -> None:
-    _none_is_complete(bent, "TRANSPORT_TRUNCATED", "SOURCE_UNAVAILABLE", "PROTOCOL_ANOMALY", "JOB_NOT_FINISHED")
+    _expect_none_complete(bent, "TRANSPORT_TRUNCATED", "SOURCE_UNAVAILABLE", "PROTOCOL_ANOMALY", "JOB_NOT_FINISHED")
 
 
 # --- the runners-up ---
@@ -301,7 +301,7 @@ def _flag_without_token(session: Session) -> Iterator[list[Exchange]]:
 
 @every(_flag_without_token)
 def test_trap_17_more_without_a_way_on_is_no_end(bent: list[Bent]) -> None:
-    _none_is_complete(bent, "PROTOCOL_ANOMALY")
+    _expect_none_complete(bent, "PROTOCOL_ANOMALY")
 
 
 def _token_beside_no_more(session: Session) -> Iterator[list[Exchange]]:
@@ -315,7 +315,7 @@ def _token_beside_no_more(session: Session) -> Iterator[list[Exchange]]:
 
 @every(_token_beside_no_more)
 def test_trap_17_a_way_on_beside_no_more_contradicts_where_the_service_sends_none(bent: list[Bent]) -> None:
-    _none_is_complete(bent, "PROTOCOL_ANOMALY")
+    _expect_none_complete(bent, "PROTOCOL_ANOMALY")
 
 
 def _errors_inside(session: Session) -> Iterator[list[Exchange]]:
@@ -331,7 +331,7 @@ def _errors_inside(session: Session) -> Iterator[list[Exchange]]:
 
 @every(_errors_inside)
 def test_trap_18_an_error_inside_a_success_is_no_page(bent: list[Bent]) -> None:
-    _none_is_complete(bent)
+    _expect_none_complete(bent)
 
 
 def _list_missing(session: Session) -> Iterator[list[Exchange]]:
@@ -347,7 +347,7 @@ def _list_missing(session: Session) -> Iterator[list[Exchange]]:
 
 @every(_list_missing)
 def test_trap_19_a_page_without_its_list_is_no_empty_page(bent: list[Bent]) -> None:
-    _none_is_complete(bent)
+    _expect_none_complete(bent)
 
 
 def _foreign(session: Session) -> Iterator[list[Exchange]]:
@@ -362,7 +362,7 @@ def _foreign(session: Session) -> Iterator[list[Exchange]]:
 
 @every(_foreign)
 def test_trap_20_what_is_no_page_of_the_service_is_no_page(bent: list[Bent]) -> None:
-    _none_is_complete(bent)
+    _expect_none_complete(bent)
 
 
 def _statuses(session: Session) -> Iterator[list[Exchange]]:
@@ -376,7 +376,7 @@ def _statuses(session: Session) -> Iterator[list[Exchange]]:
 
 @every(_statuses)
 def test_trap_21_another_status_is_no_page_whatever_its_body(bent: list[Bent]) -> None:
-    _none_is_complete(bent)
+    _expect_none_complete(bent)
 
 
 def _total_changes(session: Session) -> Iterator[list[Exchange]]:
