@@ -131,9 +131,12 @@ def test_a_signal_waits_until_a_page_is_saved() -> None:
 
 
 def test_a_run_that_is_being_closed_is_not_stopped() -> None:
+    closed = []
     with Interruptible() as stop:
         stop.disarm()
         os.kill(os.getpid(), signal.SIGINT)
+        closed.append("files")
+    assert closed == ["files"]
 
 
 def test_header_fields_come_from_files_the_environment_and_the_command_line(tmp_path: Path) -> None:
