@@ -28,6 +28,7 @@ from llama_index.core.tools import AsyncBaseTool, BaseTool, FunctionTool, ToolOu
 from unabridged.contract import InvalidInput
 from unabridged.gate import (
     Entered,
+    FollowUpSpec,
     Gate,
     ReadSpec,
     Reply,
@@ -148,6 +149,8 @@ class Door:
 
     def _value(self, value: Any) -> Any:
         """Returns what the body gave, as the gate takes it: for a read, what stands inside a tool's output."""
+        if isinstance(self.gate.spec, FollowUpSpec) and isinstance(value, Reply):
+            return value  # the toolkit's own word, an error among them: it says what failed and how to go on
         raw = value.raw_output if isinstance(value, ToolOutput) else value
         if says_error(value) or says_error(raw):
             raise ToolSaidError

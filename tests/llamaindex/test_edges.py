@@ -364,3 +364,11 @@ async def test_a_step_with_a_state_of_its_own_leaves_its_agents_their_own_sessio
 
     agent = CoverageFunctionAgent(tools=Shop("partial").tools(), llm=script([READ], "Two."))
     assert (await Typed().run()).startswith("orders: ")
+
+
+async def test_a_handle_that_is_not_known_is_told_as_that_and_not_as_a_failed_tool() -> None:
+    unknown = "h_canary"
+    llm = script([("continue_read", {"handle": unknown})], [("count_read", {"handle": unknown})], "Done.")
+    await CoverageFunctionAgent(tools=Shop().tools(), llm=llm).run(user_msg="Go on.")
+    assert [json.loads(text)["error"] for text in told(llm)] == ["unresolved_handle", "unresolved_handle"]
+    assert not any(unknown in text for text in told(llm))
