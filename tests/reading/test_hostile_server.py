@@ -347,6 +347,20 @@ def test_a_job_that_runs_for_ever_ends_with_the_time() -> None:
     assert len(server.calls) < 25
 
 
+def test_a_job_that_stops_answering_while_it_runs_is_known_to_run() -> None:
+    walk = {"by": "job", "state": "s", "running": ["R"], "ok": ["D"], "poll_s": 0.05}
+
+    def respond(call: Call) -> None:
+        if len(server.calls) > 1:
+            time.sleep(2)
+        call.page({"s": "R", "items": []})
+
+    with serving(respond) as server:
+        result = attacked(server, profile(walk), max_seconds=1)
+        assert codes(result) == {"TIME_BUDGET_EXCEEDED", "JOB_NOT_FINISHED"}
+        assert result.continuation.kind == "poll_job"
+
+
 def test_counts_that_never_shrink_end_at_the_narrowest_part() -> None:
     walk = {
         "by": "partition", "axis": "n", "cap": 1,

@@ -161,9 +161,11 @@ class Loop:
     def _fetch(self, request: Request) -> Generator[Command, Any, tuple[Page, Taken, str] | Failure | None]:
         """Sends a request, again where that is safe and within the budget, and returns the page or the failure.
 
-        Nothing is returned where a job was still running when a budget was spent.
+        Nothing is returned where a job was still running when a budget was spent; a budget that ends while
+        the state of such a job is asked for is a failure that knows the same.
         """
         waited = 0
+        was_running = False
         is_first = not self.step.is_continuation and self.step.offset == self.first_step.offset
         while True:
             self.spend.requests += 1
@@ -174,6 +176,7 @@ class Loop:
             self.spend.size_bytes += len(reply.body)
             outcome = self._classified(reply, request.full_url, is_first=is_first)
             if isinstance(outcome, Running):
+                was_running = True
                 if self._may_not_poll():
                     return None
                 yield Sleep(self.poll_s)
@@ -182,6 +185,8 @@ class Loop:
                 return outcome
             pause = self._pause(outcome, waited)
             if pause is None:
+                if was_running and outcome.code == "TIME_BUDGET_EXCEEDED":
+                    self.job_state = "running"
                 return outcome
             waited += outcome.wait_s is not None
             self.retried += 1
