@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .answers import Claim, FinalAnswer, caveats, judge_answer
-    from .contract import Complete, Partial, ReadResult, Unavailable, Unknown, from_wire, merge
+    from .contract import Complete, Partial, ReadResult, Selection, Unavailable, Unknown, from_wire, merge
     from .evidence import Verdict, WriteIntent, current_session, judge_write, session
     from .profiles import Profile, load_profile
     from .reading import Budget, Query, aread, pages, read
@@ -33,6 +33,7 @@ _HOME = {
     "Profile": "profiles",
     "Query": "reading",
     "ReadResult": "contract",
+    "Selection": "contract",
     "Unavailable": "contract",
     "Unknown": "contract",
     "Verdict": "evidence",
@@ -59,6 +60,7 @@ __all__ = [
     "Profile",
     "Query",
     "ReadResult",
+    "Selection",
     "Unavailable",
     "Unknown",
     "Verdict",

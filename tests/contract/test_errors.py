@@ -14,6 +14,7 @@ from unabridged.contract import (
     NotComplete,
     NotYetSupported,
     ProfileError,
+    TicketRefused,
     UnabridgedError,
     UnresolvedHandle,
     printable_name,
@@ -26,6 +27,7 @@ ERRORS = [
     ContractViolation(rule="complete_has_no_reasons", field="incomplete_reasons"),
     NotYetSupported(feature="walk range"),
     NotComplete(status="partial", codes=("RATE_LIMITED",)),
+    TicketRefused(),
     UnresolvedHandle(),
     MissingExtra(extra="cli", module="click"),
 ]

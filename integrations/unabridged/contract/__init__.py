@@ -54,6 +54,7 @@ from .errors import (
     NotComplete,
     NotYetSupported,
     ProfileError,
+    TicketRefused,
     UnabridgedError,
     UnresolvedHandle,
     printable_name,
@@ -99,6 +100,7 @@ from .results import (
     with_ids,
     with_resume,
 )
+from .selection import Selection
 from .short import MARK, ShortForm, route_in_short, short_form
 from .wire import from_wire, to_wire
 
@@ -156,9 +158,11 @@ __all__ = [
     "RetrySources",
     "RetryWithDeadline",
     "Scope",
+    "Selection",
     "ShortForm",
     "SourceOutcome",
     "Status",
+    "TicketRefused",
     "Total",
     "TotalKind",
     "UnabridgedError",

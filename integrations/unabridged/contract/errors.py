@@ -9,6 +9,7 @@ UnabridgedError
 ├── NotYetSupported       the format knows the feature, this version does not
 ├── NotComplete           a caller demanded a complete read and has none
 ├── UnresolvedHandle      a handle that this session does not know
+├── TicketRefused         a token that is not good for what it was presented for
 └── MissingExtra          an optional dependency is not installed
 ```
 
@@ -146,6 +147,19 @@ class UnresolvedHandle(UnabridgedError):
 
     def _message(self, **fields: Any) -> str:
         return "the handle is not known in this session; read again to get a new one"
+
+
+class TicketRefused(UnabridgedError):
+    """A token is not good for what it was presented for. Which part of it failed is not told.
+
+    It may be forged, expired or spent, or hold for another session, action or audience.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def _message(self, **fields: Any) -> str:
+        return "the ticket is not valid here"
 
 
 class MissingExtra(UnabridgedError):

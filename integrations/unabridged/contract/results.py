@@ -21,11 +21,14 @@ from pydantic import (
     model_validator,
 )
 
+from unabridged._ambient import current
+
 from .codes import TRUNCATING, Consistency, Decision, Status
 from .continuation import NONE, READS_AGAIN, Continuation
-from .errors import ContractViolation, NotComplete, printable_name
+from .errors import ContractViolation, InvalidInput, NotComplete, printable_name
 from .ids import id_key_set
 from .parts import Count, ItemCut, Notice, Proof, ReadHeader, Reason, Scope, SourceOutcome, Total
+from .selection import Selection
 
 CONTRACT: Literal["unabridged/1"] = "unabridged/1"
 Items = Annotated[list[Any], SkipValidation()]
@@ -222,6 +225,24 @@ class Result(BaseModel):
         from .derive import findings
 
         return findings(self, predicate, name=name)  # type: ignore[arg-type]
+
+    def select(self, ids: Iterable[Any], *, action: str, ttl_s: float = 300.0) -> Selection:
+        """Returns a selection of ids of this read, which a write may touch; `str` of it is an opaque token.
+
+        Args:
+            ids: ids of records of this read, at least one.
+            action: the name of the write that it holds for.
+            ttl_s: how long it holds, in seconds.
+
+        Raises:
+            NotComplete: the read is not complete.
+            InvalidInput: no session is in scope, an id is not of this read, or an argument breaks its rule.
+        """
+        self.require_complete()
+        select = getattr(current(), "select", None)
+        if select is None:
+            raise InvalidInput(field="session", rule="must be in scope: a selection holds in a session only")
+        return select(self, ids, action=action, ttl_s=ttl_s)  # type: ignore[no-any-return]
 
 
 class Complete(Result):

@@ -18,9 +18,11 @@ from .ledger import (
 from .opening import current_session, default_ledger, session
 from .pending import MAX_REPEATS, Pending, Route, SourceRoute, StoredRest
 from .scope import covers, filter_key
+from .selections import Selected
 from .sessions import DEADLINE_S, Session
 from .store import MemoryStore, ResultStore
 from .strand import Strand
+from .tickets import MemoryDesk, Ticket, TicketDesk, TicketKind, is_ticket_token
 from .view import Evidence, view_of
 
 __all__ = [
@@ -34,6 +36,7 @@ __all__ = [
     "Held",
     "Journal",
     "Ledger",
+    "MemoryDesk",
     "MemoryLedger",
     "MemoryStore",
     "OnFail",
@@ -46,6 +49,7 @@ __all__ = [
     "Requirement",
     "ResultStore",
     "Route",
+    "Selected",
     "Session",
     "SessionKey",
     "Settled",
@@ -53,6 +57,9 @@ __all__ = [
     "SourceRoute",
     "StoredRest",
     "Strand",
+    "Ticket",
+    "TicketDesk",
+    "TicketKind",
     "Verdict",
     "WhyPart",
     "Withdrawn",
@@ -62,6 +69,7 @@ __all__ = [
     "default_ledger",
     "filter_key",
     "header_of",
+    "is_ticket_token",
     "judge_write",
     "session",
     "view_of",

@@ -13,6 +13,7 @@ from unabridged.contract.continuation import READS_AGAIN
 from .group import Group, Shelf
 from .header import Asked, RecordedRead, expired
 from .intent import OnFail, Option, Outcome, Reliance, Verdict, WriteIntent, ordered
+from .selections import Selected
 from .strand import BLOCKED, CUT, DEAD, FLEETING, PENDING, WEAKNESS, Strand, strand_of
 from .view import Evidence, view_of
 
@@ -82,7 +83,7 @@ class _Bound:
         """Whether a read may stand in more than one of the groups."""
         self.only_fleeting = False
         self.groups: list[Group] = []
-        if intent.relies_on is None and not intent.destructive:
+        if intent.relies_on is None and not intent.destructive and intent.selection is None:
             self.groups.append(view.plain.firm)
         else:
             self._bind()
@@ -100,6 +101,8 @@ class _Bound:
         nothing = intent.destructive and intent.relies_on is None and self.view.every.empty
         if self.missing or (nothing and not codes):
             codes.add("EVIDENCE_MISSING")
+        if intent.selection is not None and not self._holds(intent.selection):
+            codes.add("SELECTION_INVALID")
         if intent.demands or intent.destructive:
             self._judge_strength()
         self._judge_age()
@@ -121,10 +124,15 @@ class _Bound:
 
     def _bind(self) -> None:
         intent, view = self.intent, self.view
-        if intent.relies_on is None:
+        if intent.relies_on is None and (intent.destructive or intent.selection is None):
             self._bind_shelf(view.every)
             return
-        for entry in intent.relies_on:
+        if intent.relies_on is None and intent.selection is not None:
+            self.overlapping = True
+            for scope in view.covering(intent.selection.resource, intent.selection.filters):
+                self._bind_shelf(scope)
+            return
+        for entry in intent.relies_on or ():
             if entry.key is None:
                 shelf = view.on(entry.resource)
                 if shelf is None:
@@ -147,6 +155,14 @@ class _Bound:
             self.singles.extend(shelf.lookups_of(self.intent.target_keys))
         else:
             self.groups.append(shelf.lookups)
+
+    def _holds(self, selection: Selected) -> bool:
+        """Tells whether the ids were taken from a whole read, of what the write relies on."""
+        strand = self.view.strand(selection.read_id)
+        if strand is None or not strand.complete:
+            return False
+        relies_on = self.intent.relies_on
+        return relies_on is None or any(_names(entry, strand) for entry in relies_on)
 
     def _judge_whole(self, group: Group) -> None:
         intent = self.intent

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Literal
@@ -22,9 +22,9 @@ from unabridged.contract import (
     id_key,
     new_read_id,
 )
-from unabridged.contract.ids import id_key_set
+from unabridged.contract.ids import TEXT, id_key_set
 
-from .scope import FilterKey, Withheld, filter_key
+from .scope import FilterKey, Mask, Withheld, filter_key
 
 Origin = Literal["read", "pending", "expired", "history"]
 LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
@@ -38,33 +38,41 @@ class Held:
     """What a read returned, by reference, for as long as the result store keeps it.
 
     A dropped one holds no ids and no records: claims about them are then unsupported and targets not in evidence.
+
+    Args of the constructor:
+        result: the result.
+        load: fetches it from the store when it is first looked at, for a read that another process recorded.
     """
 
-    __slots__ = ("_keys", "_result")
+    __slots__ = ("_keys", "_load", "_result")
 
-    def __init__(self, result: ReadResult | None) -> None:
+    def __init__(self, result: ReadResult | None, load: Callable[[], ReadResult | None] | None = None) -> None:
         self._result = result
+        self._load = load
         self._keys: frozenset[Hashable] | None = None
 
     @property
     def result(self) -> ReadResult | None:
         """The result, or nothing once it was dropped."""
+        if self._load is not None:
+            self._result = self._load()
+            self._load = None
         return self._result
 
     @property
     def keys(self) -> frozenset[Hashable]:
         """The ids, comparable as JSON values; made on first use."""
         if self._keys is None:
-            result = self._result
+            result = self.result
             self._keys = _NO_IDS if result is None else id_key_set(result.ids)
         return self._keys
 
     def drop(self) -> None:
         """Forgets records and ids."""
-        self._result, self._keys = None, _NO_IDS
+        self._result, self._load, self._keys = None, None, _NO_IDS
 
     def __repr__(self) -> str:
-        return "<held>" if self._result is not None else "<dropped>"
+        return "<dropped>" if self._result is None and self._load is None else "<held>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (Held, (None,))
@@ -191,6 +199,18 @@ class RecordedRead:
         """The resource and the names of its filters, never their values."""
         return self.resource if not self.filters else f"{self.resource} ({', '.join(self.fields)})"
 
+    def masked(self, mask: Mask | None) -> RecordedRead:
+        """Returns the header as it may be written down: digests stand in the place of values."""
+        if mask is None or not (self.filters or self.cuts or self.snapshot is not None):
+            return self
+        parts = self.intent == "lookup"
+        return replace(
+            self,
+            filters={name: mask(value, parts=parts) for name, value in self.filters.items()},
+            snapshot=None if self.snapshot is None else mask(self.snapshot),
+            cuts=tuple([c if _tells_no_item(c) else replace(c, item=mask.key(c.item)) for c in self.cuts]),
+        )
+
     def __repr__(self) -> str:
         codes = f" ({', '.join(self.codes)})" if self.reasons or self.shown is not None else ""
         return f"<RecordedRead {self.id} {self.status} {self.label}{codes}>"
@@ -205,6 +225,11 @@ class RecordedRead:
             object.__setattr__(self, name, value)
         object.__setattr__(self, "held", Held(None))
         object.__setattr__(self, "filter_key", filter_key(self.filters))
+
+
+def _tells_no_item(cut: Cut) -> bool:
+    """Whether a placeholder stands for the item: its id could not be written, or it has none."""
+    return cut.item == TEXT or (isinstance(cut.item, str) and cut.item.startswith("#"))
 
 
 def header_of(

@@ -12,6 +12,7 @@ from unabridged.contract import GUARD_CODES, GuardCode, InvalidInput, id_key
 from unabridged.contract.ids import id_key_set
 
 from .scope import FilterKey, filter_key
+from .selections import Selected
 
 if TYPE_CHECKING:
     from .header import RecordedRead
@@ -66,6 +67,8 @@ class WriteIntent:
     """Whether it destroys something: it then may rely on every read and needs at least one."""
     recheck: bool
     """Whether the executor looks at each target again right before it writes."""
+    selection: Selected | None
+    """The selection that the targets were taken from."""
     target_keys: frozenset[Hashable]
     """The targets, comparable as JSON values."""
     demands: frozenset[str]
@@ -84,6 +87,7 @@ class WriteIntent:
         destructive: bool = False,
         *,
         recheck: bool = False,
+        selection: Selected | None = None,
     ) -> None:
         if not isinstance(tool, str) or not tool:
             raise InvalidInput(field="tool", rule="must be a non-empty text")
@@ -103,7 +107,8 @@ class WriteIntent:
         put(self, "destructive", destructive)
         put(self, "recheck", recheck)
         put(self, "demands", frozenset(required) - {"complete"})
-        self._aim(targets)
+        put(self, "selection", selection)
+        self._aim(targets if targets is not None or selection is None else selection.ids)
 
     def _aim(self, targets: Iterable[Any] | None) -> None:
         named = _targets(targets)
@@ -113,7 +118,7 @@ class WriteIntent:
         object.__setattr__(self, "targets", named)
         object.__setattr__(self, "target_keys", keys)
 
-    def aimed_at(self, targets: Iterable[Any] | None, *, tool: str) -> WriteIntent:
+    def aimed_at(self, targets: Iterable[Any] | None, *, tool: str, selection: Selected | None = None) -> WriteIntent:
         """Returns the same demands for a call of `tool` that touches `targets`; what was checked is not checked anew.
 
         Raises:
@@ -129,6 +134,7 @@ class WriteIntent:
         put(aimed, "destructive", self.destructive)
         put(aimed, "recheck", self.recheck)
         put(aimed, "demands", self.demands)
+        put(aimed, "selection", selection)
         aimed._aim(targets)
         return aimed
 

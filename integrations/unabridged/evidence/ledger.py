@@ -16,6 +16,7 @@ from unabridged.contract import InvalidInput
 from .header import RecordedRead, expired
 from .scope import FilterKey
 from .store import MemoryStore, ResultStore
+from .tickets import MemoryDesk, TicketDesk
 from .view import Evidence
 
 Kind = Literal["session", "thread", "run"]
@@ -162,6 +163,11 @@ class Ledger(Protocol):
         """Where the records of its sessions are kept."""
         ...
 
+    @property
+    def desk(self) -> TicketDesk:
+        """Where the tickets of its sessions are kept."""
+        ...
+
     def open(self, key: SessionKey, *, now: datetime) -> Journal:
         """Returns the journal of a session, made on first use; that of an evicted session is not alive."""
         ...
@@ -215,6 +221,7 @@ class MemoryLedger:
         max_age_s: how long a session is kept after its last use, in seconds.
         shared: whether several principals use it.
         store: where the records are kept; memory when not given.
+        desk: where the tickets are kept; memory when not given.
     """
 
     def __init__(
@@ -224,10 +231,12 @@ class MemoryLedger:
         max_age_s: float = 86_400.0,
         shared: bool = False,
         store: ResultStore | None = None,
+        desk: TicketDesk | None = None,
     ) -> None:
         if max_sessions < 1:
             raise InvalidInput(field="max_sessions", rule="must be at least 1")
         self.store: ResultStore = MemoryStore() if store is None else store
+        self.desk: TicketDesk = MemoryDesk() if desk is None else desk
         self._max_sessions = max_sessions
         self._max_age = timedelta(seconds=max_age_s)
         self._shared = shared
@@ -283,6 +292,7 @@ class MemoryLedger:
     def _forget(self, journal: Journal) -> None:
         journal.forget()
         self.store.erase(journal.key.digest)
+        self.desk.erase(journal.key.digest)
 
     def _sweep(self, now: datetime) -> None:
         for key in [k for k, j in self._journals.items() if now - j.last_used > self._max_age]:

@@ -14,7 +14,7 @@ from unabridged.contract import Consistency, Intent, ReadResult, RetrySources, S
 from unabridged.contract.ids import id_key_set
 
 from .header import SOFT_CODES, RecordedRead, WhyPart
-from .scope import FilterKey
+from .scope import Digest, FilterKey
 
 _OWN_LIMITS: Final = frozenset({"CLIENT_LIMIT_REACHED", "TIME_BUDGET_EXCEEDED", "PRESENTATION_LIMIT"})
 _ASKED_AGAIN: Final = frozenset({"next_page", "retry_after", "read_range", "poll_job", "retry_with_deadline"})
@@ -260,6 +260,8 @@ def _looked_up(read: RecordedRead) -> frozenset[Hashable] | None:
     if name is None:
         return None
     value = read.filters[name]
+    if isinstance(value, Digest):
+        return frozenset((value,)) if value.parts is None else frozenset(value.parts)
     return id_key_set(value) if isinstance(value, list | tuple) else frozenset((id_key(value),))
 
 

@@ -11,7 +11,7 @@ from unabridged.contract.results import Result
 
 from .group import Shelf
 from .header import RecordedRead, header_of
-from .scope import FilterKey, wider_scopes
+from .scope import FilterKey, Mask, wider_scopes
 from .strand import Strand, extend, strand_of
 
 _Pair = tuple[str, Hashable]
@@ -23,9 +23,14 @@ class Evidence(Sequence[RecordedRead]):
 
     A later complete read clears the earlier ones that its scope covers; a read that goes on from an earlier one forms
     a chain with it. Not safe for threads by itself: the session holds a lock.
+
+    Args of the constructor:
+        reads: the reads that are there from the start.
+        mask: puts digests in the place of filter values, where the headers are written down; none in memory.
     """
 
-    def __init__(self, reads: Iterable[object] = ()) -> None:
+    def __init__(self, reads: Iterable[object] = (), *, mask: Mask | None = None) -> None:
+        self.mask = mask
         self._headers: dict[str, RecordedRead] = {}
         self._history: dict[str, RecordedRead] = {}
         self._strands: dict[str, Strand] = {}
@@ -105,6 +110,24 @@ class Evidence(Sequence[RecordedRead]):
         scopes = self._scopes.get(resource, {})
         for scope in wider_scopes(key, scopes):
             yield scopes[scope]
+
+    def scope(self, key: FilterKey) -> FilterKey:
+        """Returns the scope of filters in the form in which it compares with those of the reads here."""
+        return key if self.mask is None or not key else self.mask.scope(key)
+
+    def beyond(self, key: FilterKey, strand: Strand) -> FilterKey:
+        """Returns those filters of a scope, in clear, that a read of a wider one did not send."""
+        if self.mask is None:
+            return key - strand.filter_key
+        return frozenset([p for p in key if not self.mask.scope(frozenset((p,))) <= strand.filter_key])
+
+    def names(self, keys: frozenset[Hashable]) -> frozenset[Hashable]:
+        """Returns ids with the forms under which lookups that asked for them are known here."""
+        return keys if self.mask is None else keys | {self.mask.key(k) for k in keys}
+
+    def holds(self, key: Hashable, item: Hashable) -> bool:
+        """Tells whether the item of a cut is the record of an id."""
+        return item == key or (self.mask is not None and key is not None and item == self.mask.key(key))
 
     def add(self, read: RecordedRead, *, declared: bool = False) -> RecordedRead:
         """Records a read. One that is known by its id is not recorded twice.
