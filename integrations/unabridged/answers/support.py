@@ -28,7 +28,7 @@ def why_unsupported(claim: Claim, view: Evidence) -> WhyNot | None:
     strands = _on(view, claim.resource)
     if not strands:
         return "never_read"
-    return _universal(claim, strands) if claim.is_universal else _found(claim, strands)
+    return _universal(claim, strands, view) if claim.is_universal else _found(claim, strands, view)
 
 
 def _on(view: Evidence, resource: str) -> list[Strand]:
@@ -40,27 +40,28 @@ def _on(view: Evidence, resource: str) -> list[Strand]:
     return [members[seq] for seq in sorted(members, reverse=True) if not members[seq].pending]
 
 
-def _universal(claim: Claim, strands: list[Strand]) -> WhyNot | None:
-    covering = [s for s in strands if s.filter_key <= claim.key]
+def _universal(claim: Claim, strands: list[Strand], view: Evidence) -> WhyNot | None:
+    scope = view.scope(claim.key)
+    covering = [s for s in strands if s.filter_key <= scope]
     whole = [s for s in covering if s.complete]
     if not whole:
         return "not_complete" if covering else "not_covered"
     first: WhyNot | None = None
     for strand in whole:
-        why = _agrees(claim, strand)
+        why = _agrees(claim, strand, view)
         if why is None:
-            return _outdated(claim, strand, strands)
+            return _outdated(claim, strand, strands, view)
         if why not in _UNDECIDED:
             return why
         first = first or why
     return first
 
 
-def _agrees(claim: Claim, strand: Strand) -> WhyNot | None:
+def _agrees(claim: Claim, strand: Strand, view: Evidence) -> WhyNot | None:
     """Compares a claim with a whole read that covers it."""
     if claim.kind == "count" and not _is_number(claim.value):
         return "no_value"
-    extra = claim.key - strand.filter_key
+    extra = view.beyond(claim.key, strand)
     if claim.kind == "all" and claim.ids is None and not extra:
         return None
     number: int
@@ -129,15 +130,16 @@ def _kind(key: Hashable) -> str:
     return "text" if isinstance(key, str) else "number"
 
 
-def _outdated(claim: Claim, whole: Strand, strands: list[Strand]) -> WhyNot | None:
+def _outdated(claim: Claim, whole: Strand, strands: list[Strand], view: Evidence) -> WhyNot | None:
     """Looks for records of the claim's scope that a later read holds and the whole read does not."""
     later = [s for s in strands if s.seq > whole.seq and s.returned]
     if not later:
         return None
     known: set[Hashable | None] = {None, *whole.keys}
     for strand in later:
+        extra = view.beyond(claim.key, strand)
         for key, record in strand.pairs() or ():
-            if _lies_in(record, claim.key - strand.filter_key) and (claim.kind == "absence" or key not in known):
+            if _lies_in(record, extra) and (claim.kind == "absence" or key not in known):
                 return "contradicted"
     return None
 
@@ -153,8 +155,8 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _found(claim: Claim, strands: list[Strand]) -> WhyNot | None:
-    book = _Book(claim)
+def _found(claim: Claim, strands: list[Strand], view: Evidence) -> WhyNot | None:
+    book = _Book(claim, view)
     if not claim.ids:
         return _some(book, strands)
     for key in map(id_key, claim.ids):
@@ -204,8 +206,9 @@ def _dropped(strand: Strand) -> bool:
 class _Book:
     """The records of reads by id, looked up once for all ids of a claim."""
 
-    def __init__(self, claim: Claim) -> None:
+    def __init__(self, claim: Claim, view: Evidence) -> None:
         self.claim = claim
+        self._view = view
         self._names = set(claim.filters)
         self._records: dict[int, dict[Hashable | None, Any]] = {}
         self._cuts: dict[int, list[Hashable]] = {}
@@ -222,15 +225,19 @@ class _Book:
         """Tells why a record that a read holds does not bear out what is claimed of it."""
         if not self._names:
             return None
-        if any(_may_be(item, key) for item in self._cut_items(strand)):
+        if any(self._may_be(item, key) for item in self._cut_items(strand)):
             return "field_cut"
         for name, value in self.claim.key:
             if isinstance(record, Mapping) and name in record:
                 if id_key(record[name]) != value:
                     return "contradicted"
-            elif (name, value) not in strand.filter_key:
+            elif not self._view.scope(frozenset(((name, value),))) <= strand.filter_key:
                 return "field_not_held"
         return None
+
+    def _may_be(self, item: Hashable, key: Hashable | None) -> bool:
+        """An id that may not stand in a message is written as a placeholder; such a cut may be of any record."""
+        return item == TEXT or (isinstance(item, str) and item.startswith("#")) or self._view.holds(key, item)
 
     def _cut_items(self, strand: Strand) -> list[Hashable]:
         """The items of a read with a cut in a field that the claim speaks of."""
@@ -243,8 +250,3 @@ class _Book:
 def _is_of(cut: str, names: Collection[str]) -> bool:
     """Tells whether a cut field is one of these, stands inside one, or may be any."""
     return cut == TEXT or any(cut == name or cut.startswith((f"{name}.", f"{name}[")) for name in names)
-
-
-def _may_be(item: Hashable, key: Hashable | None) -> bool:
-    """An id that may not stand in a message is written as a placeholder; such a cut may be of any record."""
-    return item in (key, TEXT) or (isinstance(item, str) and item.startswith("#"))
