@@ -7,6 +7,7 @@ rule, never with the value that was refused.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal, Self, get_args
 
 from pydantic import Field, StrictBool, StrictInt, StrictStr, ValidationError, model_validator
@@ -16,6 +17,7 @@ from unabridged.contract.errors import value_free
 
 from .conditions import PagePath, Piece, RecordPath, Scalar, Send, When, broken
 from .errors import profile_error
+from .paths import PathFailed, compile_path
 from .walks import JobWalk
 
 _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}\Z")
@@ -191,6 +193,23 @@ class CursorFacts(Piece):
     resumable: StrictBool = False
 
 
+class Asked(Piece):
+    """What a request holds: `path` looks into `{"query": {...}, "body": {...}}`, its parameters and its JSON body.
+
+    A parameter that stands there twice with two values is left out, as services differ in which one they take.
+    """
+
+    path: RecordPath
+    when: When
+
+    def holds(self, request: Mapping[str, Any]) -> bool:
+        """Tells whether a request meets the condition; one that the path cannot be read from does not."""
+        try:
+            return self.when.holds(compile_path(self.path, page=False).read(request))
+        except PathFailed:
+            return False
+
+
 class ScopeLimit(Piece):
     """A limit of the source that no response mentions: a reason, or a warning about a default."""
 
@@ -198,6 +217,8 @@ class ScopeLimit(Piece):
     excludes: Annotated[StrictStr, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9 _.:\-]{0,79}$")] | None = None
     code: Literal["SCOPE_NARROWED"] | None = None
     warning: Literal["DEFAULT_SCOPE_APPLIED"] | None = None
+    unless: Asked | None = None
+    """What a request must ask for to lift the limit."""
 
     @model_validator(mode="after")
     def _one_limit(self) -> Self:
@@ -273,6 +294,14 @@ class Profile(Piece):
         return self.walk.inner if isinstance(self.walk, JobWalk) else self.walk
 
     @property
+    def inner(self) -> Profile:
+        """The profile by which a combinator reads each source or part, within the limits of both; else this one."""
+        if not isinstance(self.walk, FanoutWalk | PartitionWalk):
+            return self
+        inner = self.walk.inner
+        return inner.model_copy(update={"scope": (*self.scope, *inner.scope)}) if self.scope else inner
+
+    @property
     def basis(self) -> str:
         """What the profile rests on, as `proof.basis` shows it."""
         return self.evidence if isinstance(self.evidence, str) else self.evidence.kind
@@ -282,7 +311,7 @@ class CountProfile(Profile):
     """A profile that answers how many records there are, and needs no records."""
 
 
-from .combinators import Walk  # noqa: E402  (the formats name each other)
+from .combinators import FanoutWalk, PartitionWalk, Walk  # noqa: E402  (the formats name each other)
 
 Profile.model_rebuild()
 CountProfile.model_rebuild()

@@ -318,7 +318,11 @@ def _code(rule: Document) -> str:
 
 
 def _scope(scope: Document) -> str:
-    return ", ".join(f"{key} {_value(scope[key])}" for key in ("window", "excludes") if key in scope)
+    limit = ", ".join(f"{key} {_value(scope[key])}" for key in ("window", "excludes") if key in scope)
+    lifted = scope.get("unless")
+    return (
+        f"{limit}, unless {_code_span(lifted['path'])} of the request {condition(lifted['when'])}" if lifted else limit
+    )
 
 
 def _remarks(profile: Document) -> Iterator[str]:

@@ -84,7 +84,7 @@ def _items(loop: Loop) -> tuple[list[Any], tuple[ItemCut, ...]]:
 def _facts(loop: Loop, items: list[Any] | None, cuts: tuple[ItemCut, ...]) -> Facts:
     collector = loop.collector
     return Facts(
-        profile=loop.ask.profile,
+        profile=loop.plan.profile,
         source=loop.ask.name,
         seen=loop.seen,
         stop=loop.stop,
@@ -168,7 +168,7 @@ def _holds(record: Any, name: str) -> bool:
 
 
 def _scope(loop: Loop, verdict: Judgement, items: list[Any] | None) -> Scope:
-    query, order = loop.ask.query, loop.ask.profile.order
+    query, order, limits = loop.ask.query, loop.ask.profile.order, loop.plan.profile.scope
     selection = None
     if query.intent == "sample":
         by = f" by {order.by}" if order is not None else ""
@@ -178,8 +178,8 @@ def _scope(loop: Loop, verdict: Judgement, items: list[Any] | None) -> Scope:
         filters=loop.plan.sent_filters,
         intent=query.intent,
         visibility=loop.ask.profile.visibility,
-        window="; ".join(limit.window for limit in loop.ask.profile.scope if limit.window is not None) or None,
-        excludes=tuple(limit.excludes for limit in loop.ask.profile.scope if limit.excludes is not None),
+        window="; ".join(limit.window for limit in limits if limit.window is not None) or None,
+        excludes=tuple(limit.excludes for limit in limits if limit.excludes is not None),
         snapshot=_snapshot(verdict.snapshot),
         selection=selection,
     )

@@ -84,9 +84,7 @@ def _read_source(
     ask: Ask, name: str, earlier: ReadResult | None, spend: Spend, last_id: str | None, *, stream: bool = False
 ) -> Generator[Command, Any, tuple[ReadResult, str | None]]:
     """Reads one source; one that is finished, or has no way on, stands with its outcome and without its items."""
-    walk = ask.profile.walk
-    inner = walk.inner if isinstance(walk, FanoutWalk) else ask.profile
-    begun = replace(ask, profile=inner, source=name, in_flight=1)
+    begun = replace(ask, profile=ask.profile.inner, source=name, in_flight=1)
     chain = Chain()
     if earlier is not None:
         resume = resume_of(earlier)
@@ -169,7 +167,5 @@ def _with_way(ask: Ask, name: str, part: ReadResult) -> ReadResult:
     """A dead source is asked again from its first page where it left no place to go on from."""
     if part.status != "unavailable" or isinstance(resume_of(part), Resume):
         return part
-    walk = ask.profile.walk
-    if not isinstance(walk, FanoutWalk):
-        return part
-    return with_resume(part, Resume(ask=replace(ask, profile=walk.inner, source=name), chain=Chain(), kind="fresh"))
+    again = replace(ask, profile=ask.profile.inner, source=name)
+    return with_resume(part, Resume(ask=again, chain=Chain(), kind="fresh"))

@@ -89,8 +89,9 @@ class Fleet:
         started_at = ask.clock.now()
         seconds = ask.budget.max_seconds
         until = None if seconds is None else started_at + timedelta(seconds=seconds)
+        of_one = replace(ask, profile=ask.profile.inner, in_flight=1)
         units = [
-            (name, Unit(replace(ask, profile=walk.inner, source=name, budget=share, in_flight=1), Chain(), until))
+            (name, Unit(replace(of_one, source=name, budget=share), Chain(), until))
             for name, share in zip(walk.over, shares, strict=True)
             if share is not None
         ]

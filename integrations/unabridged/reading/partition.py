@@ -134,7 +134,7 @@ class Splitter:
 
     def _walk_part(self, part: Part, *, is_over: bool) -> Generator[Command, Any, Outcome]:
         chain = part.chain or Chain()
-        loop = Loop(self._asked(self.walk.inner, part), chain, self.spend)
+        loop = Loop(self._asked(self.ask.profile.inner, part), chain, self.spend)
         before = loop.collector.across
         result = yield from loop.run()
         self.retried += loop.retried

@@ -42,7 +42,7 @@ class Joined:
     @property
     def inner(self) -> Profile:
         """The profile of a part."""
-        return self.splitter.walk.inner
+        return self.ask.profile.inner
 
     @property
     def left(self) -> tuple[Part, ...]:
@@ -213,9 +213,10 @@ def _add_pages(seen: Observations, parts: list[Observations]) -> None:
 
 def _scope(read: Joined, snapshot: Any) -> Scope:
     base = next((o.result.scope for o in read.outcomes if o.result is not None), None)
-    ask = read.ask
-    plan = plan_read(read.inner, ask.query, url=ask.url, headers=ask.headers, source=ask.source)
-    limits = (*ask.profile.scope, *read.inner.scope)
+    ask, parts = read.ask, read.splitter.walk.parts
+    bounds = ((parts.send.from_, parts.from_), (parts.send.to, parts.to))
+    plan = plan_read(read.inner, ask.query, url=ask.url, headers=ask.headers, source=ask.source, bounds=bounds)
+    limits = plan.profile.scope
     return Scope(
         resource=ask.query.resource,
         filters=plan.sent_filters,

@@ -36,6 +36,7 @@ class Plan:
     """Everything about a read's requests that does not change from page to page."""
 
     profile: Profile
+    """The profile, with those limits of its scope that the requests do not lift."""
     url: str
     origin: tuple[str, str, int]
     headers: tuple[tuple[str, str], ...] = field(repr=False)
@@ -141,7 +142,7 @@ def plan_read(
         _place(send, value, filter_pairs, own_headers, body)
     _refuse_twice(address, {name for name, _ in filter_pairs}, "is a filter of the query already")
     return Plan(
-        profile=profile,
+        profile=_within(profile, address, (*pairs, *filter_pairs), body),
         url=address,
         origin=origin(address),
         headers=tuple(own_headers),
@@ -156,6 +157,19 @@ def plan_read(
         size_wanted=query.page_size if profile.size is not None and profile.size.send is not None else None,
         source=source,
     )
+
+
+def _within(profile: Profile, url: str, pairs: Sequence[tuple[str, str]], body: Sequence[tuple[str, Any]]) -> Profile:
+    """Returns a profile without those limits of its scope that the requests of a read lift."""
+    if all(limit.unless is None for limit in profile.scope):
+        return profile
+    stated: dict[str, set[str]] = {}
+    for name, value in (*parse_qsl(urlsplit(url).query, keep_blank_values=True), *pairs):
+        stated.setdefault(name, set()).add(value)
+    parameters = {name: next(iter(values)) for name, values in stated.items() if len(values) == 1}
+    asked = {"query": parameters, "body": _nested(body)}
+    left = tuple(limit for limit in profile.scope if limit.unless is None or not limit.unless.holds(asked))
+    return profile.model_copy(update={"scope": left})
 
 
 def _check_parameters(url: str, profile: Profile) -> None:
@@ -322,7 +336,7 @@ def as_text(value: Any) -> str:
     return text
 
 
-def _json_body(entries: Iterable[tuple[str, Any]]) -> bytes:
+def _nested(entries: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     body: dict[str, Any] = {}
     for path, value in entries:
         *parents, last = path.split(".")
@@ -330,7 +344,11 @@ def _json_body(entries: Iterable[tuple[str, Any]]) -> bytes:
         for part in parents:
             at = at.setdefault(part, {})
         at[last] = value
+    return body
+
+
+def _json_body(entries: Iterable[tuple[str, Any]]) -> bytes:
     try:
-        return json.dumps(body, separators=(",", ":"), ensure_ascii=False).encode("utf-8")
+        return json.dumps(_nested(entries), separators=(",", ":"), ensure_ascii=False).encode("utf-8")
     except UnicodeEncodeError:
         raise CannotSend from None
