@@ -164,7 +164,7 @@ def test_a_selection_names_no_ids_and_its_token_is_opaque() -> None:
         assert isinstance(selection, Selection)
         assert (selection.count, selection.action, selection.resource) == (2, "archive", "orders")
         assert "k4narie" not in repr(selection) + str(selection)
-        assert s.selected(str(selection), action="archive").ids == tuple(IDS[:2])
+        assert s.tickets.selected(str(selection), action="archive").ids == tuple(IDS[:2])
         with pytest.raises(TypeError):
             pickle.dumps(selection)
         with pytest.raises(TypeError):
@@ -201,26 +201,26 @@ def test_a_time_to_live_that_is_none_is_refused(ttl: Any) -> None:
 def test_a_part_of_a_selection_may_be_written_and_nothing_beyond_it() -> None:
     with a_session() as s:
         token = str(made("orders", IDS).select(IDS[:2], action="archive"))
-        assert s.selected(token, action="archive", ids=IDS[:1]).ids == (IDS[0],)
+        assert s.tickets.selected(token, action="archive", ids=IDS[:1]).ids == (IDS[0],)
         for ids in (IDS, [IDS[2]], []):
             with pytest.raises(TicketRefused):
-                s.selected(token, action="archive", ids=ids)
+                s.tickets.selected(token, action="archive", ids=ids)
 
 
 def test_a_selection_is_refused_once_spent_expired_moved_or_forged() -> None:
     ledger, at = MemoryLedger(), [moment(10)]
     with a_session(at=at, ledger=ledger) as s:
         token, spent, late = (str(made("orders", IDS).select(IDS, action="archive", ttl_s=60)) for _ in range(3))
-        s.spend(spent, action="archive")
-        for verb in (s.selected, s.spend):
+        s.tickets.spend(spent, action="archive")
+        for verb in (s.tickets.selected, s.tickets.spend):
             for used, action in ((spent, "archive"), (token, "delete"), (token[:-1] + "_", "archive")):
                 with pytest.raises(TicketRefused):
                     verb(used, action=action)
         with pytest.raises(TicketRefused):
-            a_session("other", at=at, ledger=ledger).selected(token, action="archive")
+            a_session("other", at=at, ledger=ledger).tickets.selected(token, action="archive")
         at[0] += timedelta(seconds=61)
         with pytest.raises(TicketRefused):
-            s.selected(late, action="archive")
+            s.tickets.selected(late, action="archive")
 
 
 def test_an_erased_session_keeps_no_selection() -> None:
@@ -228,11 +228,11 @@ def test_an_erased_session_keeps_no_selection() -> None:
         token = str(made("orders", IDS).select(IDS, action="archive"))
         s.erase()
         with pytest.raises(TicketRefused):
-            s.selected(token, action="archive")
+            s.tickets.selected(token, action="archive")
 
 
 def judged(s: Session, token: str, **demands: Any) -> Any:
-    selection = s.selected(token, action="archive")
+    selection = s.tickets.selected(token, action="archive")
     return s.judge_write(WriteIntent("archive", selection=selection, **demands))
 
 

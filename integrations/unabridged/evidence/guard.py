@@ -141,7 +141,7 @@ class _Bound:
                     self._bind_shelf(shelf)
                 continue
             self.overlapping = True
-            shelves = [s for s in view.covering(entry.resource, entry.key) if not s.empty]
+            shelves = [s for s in view.covering(entry.resource, view.scope(entry.key)) if not s.empty]
             if not shelves:
                 self.missing.append(entry)
             for shelf in shelves:
@@ -152,7 +152,7 @@ class _Bound:
         if not shelf.lookups.members:
             return
         if self.intent.target_keys:
-            self.singles.extend(shelf.lookups_of(self.intent.target_keys))
+            self.singles.extend(shelf.lookups_of(self.view.names(self.intent.target_keys)))
         else:
             self.groups.append(shelf.lookups)
 
@@ -162,7 +162,7 @@ class _Bound:
         if strand is None or not strand.complete:
             return False
         relies_on = self.intent.relies_on
-        return relies_on is None or any(_names(entry, strand) for entry in relies_on)
+        return relies_on is None or any(self._names(entry, strand) for entry in relies_on)
 
     def _judge_whole(self, group: Group) -> None:
         intent = self.intent
@@ -197,18 +197,19 @@ class _Bound:
 
     def _judge_same_turn(self, same_turn: Sequence[Asked]) -> None:
         for asked in same_turn:
-            strand = strand_of(asked.pending(), 0)
+            strand = strand_of(asked.pending().masked(self.view.mask), 0)
             if self._may_rely_on(strand):
                 self._speak("EVIDENCE_PENDING", {0: strand})
-                self.missing = [m for m in self.missing if not _names(m, strand)]
+                self.missing = [m for m in self.missing if not self._names(m, strand)]
 
     def _may_rely_on(self, strand: Strand) -> bool:
         intent = self.intent
-        if intent.target_keys and strand.keyed is not None and not strand.keyed & intent.target_keys:
+        targets, asked = self.view.names(intent.target_keys), strand.keyed
+        if targets and asked is not None and asked.isdisjoint(targets):
             return False
         if intent.relies_on is None:
             return intent.destructive or not strand.soft
-        return any(_names(entry, strand) for entry in intent.relies_on)
+        return any(self._names(entry, strand) for entry in intent.relies_on)
 
     @property
     def _rechecked(self) -> bool:
@@ -260,12 +261,18 @@ class _Bound:
         for strand in self.singles:
             absent -= strand.keys
         if absent and self.intent.relies_on is None:
-            for strand in self.view.every.lookups_of(frozenset(absent)):
+            for strand in self.view.every.lookups_of(self.view.names(frozenset(absent))):
                 if strand.complete:
                     absent -= strand.keys
         for strand in self._sources() if absent else ():
             absent -= strand.keys
         return absent
+
+    def _names(self, entry: Reliance, strand: Strand) -> bool:
+        """Tells whether an entry of `relies_on` means a read."""
+        if entry.resource != strand.resource:
+            return False
+        return entry.key is None or strand.filter_key <= self.view.scope(entry.key)
 
     def _sources(self) -> list[Strand]:
         """Returns the standing reads that the bound ones were derived from, at any remove."""
@@ -290,10 +297,6 @@ class _Bound:
                 self.against.append(strand)
                 if len(self.against) >= _NAMED:
                     return
-
-
-def _names(entry: Reliance, strand: Strand) -> bool:
-    return entry.resource == strand.resource and (entry.key is None or strand.filter_key <= entry.key)
 
 
 def _options(intent: WriteIntent, bound: _Bound, *, reviewed: bool) -> tuple[Option, ...]:

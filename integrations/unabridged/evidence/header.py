@@ -201,13 +201,14 @@ class RecordedRead:
 
     def masked(self, mask: Mask | None) -> RecordedRead:
         """Returns the header as it may be written down: digests stand in the place of values."""
-        if mask is None or not (self.filters or self.cuts or self.snapshot is not None):
+        if mask is None:
             return self
         parts = self.intent == "lookup"
         return replace(
             self,
             filters={name: mask(value, parts=parts) for name, value in self.filters.items()},
             snapshot=None if self.snapshot is None else mask(self.snapshot),
+            call_id=None if self.call_id is None else mask.key(self.call_id),
             cuts=tuple([c if _tells_no_item(c) else replace(c, item=mask.key(c.item)) for c in self.cuts]),
         )
 
@@ -339,6 +340,11 @@ def expired(read: RecordedRead) -> RecordedRead:
         read, status="unavailable", origin="expired", reasons=(WhyPart("SOURCE_UNAVAILABLE", "deadline", "client"),),
         finished_at=read.deadline or read.started_at,
     )  # fmt: skip
+
+
+def utc_now() -> datetime:
+    """Returns the present moment."""
+    return datetime.now(UTC)
 
 
 def deadline_at(now: datetime, deadline_s: float) -> datetime:

@@ -6,7 +6,7 @@ import hashlib
 import heapq
 import threading
 from collections import OrderedDict, deque
-from collections.abc import Hashable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Literal, Protocol, assert_never
@@ -62,6 +62,8 @@ class Withdrawn:
     """A read in flight was taken back."""
 
     read_id: str
+    call_id: str | None = None
+    """The call that it was asked for by, when that was taken back, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,14 +82,50 @@ class Dropped:
     read_id: str
 
 
-Event = Recorded | Settled | Withdrawn | Shown | Dropped
+@dataclass(frozen=True, slots=True)
+class Called:
+    """A tool call is known here, whatever evidence it left."""
+
+    call_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Handed:
+    """A handle was given out that leads to the records of a read from `start` on."""
+
+    handle: str = field(repr=False)
+    read_id: str
+    start: int
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """A read of this scope was started again after it had failed."""
+
+    resource: str
+    filters: FilterKey = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """Something was noted for good: that a warning was given, or what the tool boundary must know of a read anywhere.
+
+    The name and the note hold no value: names of fields, numbers, true or false.
+    """
+
+    name: str
+    note: Any = True
+
+
+Event = Recorded | Settled | Withdrawn | Shown | Dropped | Called | Handed | Repeated | Noted
 
 
 @dataclass(slots=True)
 class Journal:
-    """The state of one session: its evidence, and what only its process can hold (handles, attempts).
+    """The state of one session: its evidence, and what goes with it (handles, attempts, calls).
 
-    Every change goes through `append`, under `lock`.
+    Every change that another process must see goes through `append`, under `lock`. What only this process can hold
+    stands in `handles` (the way on at a source) and in `notes`.
     """
 
     key: SessionKey
@@ -103,6 +141,7 @@ class Journal:
     dropped: deque[str] = field(default_factory=deque)
     """Read ids whose records the store has dropped, not yet noted; other sessions' threads may append."""
     noted: set[Hashable] = field(default_factory=set)
+    told: dict[str, Any] = field(default_factory=dict)
     notes: dict[str, Any] = field(default_factory=dict)
     """What the tool boundary keeps beside a read, by read id: how its records may be shown, the handle of the whole."""
 
@@ -110,19 +149,42 @@ class Journal:
         """Writes an event down and takes it into the evidence; returns the header as it now stands."""
         match event:
             case Recorded(read, declared):
-                return self.evidence.add(read, declared=declared)
+                return self._add(read.masked(self.evidence.mask), declared)
             case Settled(read):
-                return self.evidence.settle_pending(read)
-            case Withdrawn(read_id):
+                return self.evidence.settle_pending(read.masked(self.evidence.mask))
+            case Withdrawn(read_id, call_id):
                 self.evidence.withdraw(read_id)
+                if call_id is not None:
+                    self.calls.discard(self.name(call_id))
             case Shown(read_id, shown, counted):
                 self.evidence.update(read_id, shown=shown, counted=counted)
                 return self.evidence.find(read_id)
             case Dropped(read_id):
                 self.evidence.drop(read_id)
+            case Called(call_id):
+                self.calls.add(self.name(call_id))
+            case Handed(handle, read_id, start):
+                self.handles[self.name(handle)] = (read_id, start)
+            case Repeated(resource, filters):
+                scope = (resource, self.evidence.scope(filters))
+                self.repeats[scope] = self.repeats.get(scope, 0) + 1
+            case Noted(name, note):
+                self.told[self.name(name)] = note
             case _:
                 assert_never(event)
         return None
+
+    def _add(self, read: RecordedRead, declared: bool) -> RecordedRead:
+        if read.call_id is not None:
+            self.calls.add(read.call_id)
+        if read.is_pending and read.deadline is not None:
+            heapq.heappush(self.deadlines, (read.deadline, read.id))
+        return self.evidence.add(read, declared=declared)
+
+    def name(self, text: str) -> str:
+        """Returns the form in which a handle, a call or a mark is known here."""
+        mask = self.evidence.mask
+        return text if mask is None else mask.key(text)
 
     def catch_up(self, now: datetime) -> None:
         """Writes down what happened meanwhile: records that the store dropped, and deadlines that passed."""
@@ -137,9 +199,9 @@ class Journal:
     def forget(self) -> None:
         """Forgets everything; what is asked of the evidence from now on is refused."""
         self.alive = False
-        self.evidence = Evidence()
+        self.evidence = Evidence(mask=self.evidence.mask)
         for held in (
-            self.handles, self.calls, self.repeats, self.deadlines, self.dropped, self.noted, self.notes,
+            self.handles, self.calls, self.repeats, self.deadlines, self.dropped, self.noted, self.told, self.notes,
         ):  # fmt: skip
             held.clear()
 
@@ -176,13 +238,21 @@ class Ledger(Protocol):
         """Returns whether the session of this journal is over, and forgets it if so."""
         ...
 
+    def turn(self, journal: Journal, *, now: datetime) -> AbstractContextManager[tuple[Journal, datetime]]:
+        """Holds a journal for a block, up to date; yields it with the moment that counts.
+
+        Raises:
+            LedgerUnavailable: what is kept cannot be reached, or refused to be changed.
+        """
+        ...
+
     def erase(self, key: SessionKey) -> None:
         """Forgets a session; opening it again starts anew."""
         ...
 
 
 class Turn:
-    """Holds the lock of a journal for a block, with what happened meanwhile noted.
+    """A turn of a journal that only this process keeps: holds its lock for a block, with what happened meanwhile noted.
 
     That is: records that the store dropped, deadlines that passed. A class, since a generator in its place would cost
     as much as the decision that is made in the block.
@@ -280,6 +350,10 @@ class MemoryLedger:
                     del self._journals[journal.key]
                 self._forget(journal)
         return not journal.alive
+
+    def turn(self, journal: Journal, *, now: datetime) -> Turn:
+        """Holds the lock of a journal for a block, with what happened meanwhile noted."""
+        return Turn(journal, self, now)
 
     def erase(self, key: SessionKey) -> None:
         """Forgets a session; opening it again starts anew."""

@@ -10,8 +10,9 @@ from typing import Final
 from unabridged import _ambient
 from unabridged.contract import InvalidInput
 
+from .header import utc_now
 from .ledger import Kind, Ledger, MemoryLedger, SessionKey
-from .sessions import Session, utc_now
+from .sessions import Session
 from .store import ResultStore
 
 _lock: Final = threading.Lock()

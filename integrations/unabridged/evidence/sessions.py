@@ -7,7 +7,8 @@ import logging
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextvars import ContextVar, Token
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
+from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -15,24 +16,21 @@ from unabridged import _ambient, _trail
 from unabridged.contract import (
     Intent,
     InvalidInput,
-    NotComplete,
     ReadResult,
     RepeatRead,
     Selection,
-    TicketRefused,
     UnresolvedHandle,
     new_handle,
     resume_of,
 )
 
 from .guard import judge_write
-from .header import Asked, AskedFor, RecordedRead, asked_of, deadline_at, failed, header_of
+from .header import Asked, AskedFor, RecordedRead, asked_of, deadline_at, failed, header_of, utc_now
 from .intent import OnFail, Verdict, WriteIntent
 from .ledger import Journal, Ledger, Recorded, SessionKey, Settled, Shown, Turn, Withdrawn
 from .pending import MAX_REPEATS, Pending, Route, SourceRoute, StoredRest
-from .selections import Selected, chosen_ids, part_of
 from .store import ResultStore
-from .tickets import Ticket, TicketKind, ends_at
+from .ticketing import SessionTickets
 from .view import Evidence
 
 if TYPE_CHECKING:
@@ -43,11 +41,6 @@ DEADLINE_S: Final = 120.0
 """How long a read may be in flight, unless it says otherwise."""
 _entered: Final[ContextVar[tuple[Token[_ambient.Recorder | None], ...]]] = ContextVar("unabridged_entered", default=())
 """The tokens of the `with` blocks around the running code, the innermost last."""
-
-
-def utc_now() -> datetime:
-    """Returns the present moment."""
-    return datetime.now(UTC)
 
 
 class Session:
@@ -324,107 +317,14 @@ class Session:
         with self._turn() as (journal, _):
             return max(0, MAX_REPEATS - journal.repeats.get((resource, scope), 0))
 
-    def issue(
-        self,
-        kind: TicketKind,
-        *,
-        action: str | None = None,
-        audience: str | None = None,
-        ttl_s: float,
-        uses: int = 1,
-        payload: Any = None,
-    ) -> str:
-        """Makes out a ticket that holds in this session, and returns its token; see `Ticket`.
-
-        Raises:
-            InvalidInput: an argument breaks its rule.
-            TicketRefused: the session was evicted or erased.
-        """
-        with self._turn() as (journal, now):
-            if not journal.alive:
-                raise TicketRefused
-            ticket = Ticket(
-                kind=kind, session=self.key.digest, action=action, audience=audience,
-                expires_at=ends_at(now, ttl_s), uses=uses, payload=payload,
-            )  # fmt: skip
-            return self.ledger.desk.issue(ticket, now=now)
-
-    def look(
-        self, token: object, *, kind: TicketKind, action: str | None = None, audience: str | None = None
-    ) -> Ticket:
-        """Returns the ticket of a token and spends nothing.
-
-        Raises:
-            TicketRefused: it is not good for this, here and now.
-        """
-        with self._turn() as (journal, now):
-            if not journal.alive:
-                raise TicketRefused
-            desk = self.ledger.desk
-            return desk.look(token, kind=kind, session=self.key.digest, action=action, audience=audience, now=now)
-
-    def redeem(
-        self, token: object, *, kind: TicketKind, action: str | None = None, audience: str | None = None
-    ) -> Ticket:
-        """Returns the ticket of a token and spends one use of it.
-
-        Raises:
-            TicketRefused: it is not good for this, here and now.
-        """
-        with self._turn() as (journal, now):
-            if not journal.alive:
-                raise TicketRefused
-            desk = self.ledger.desk
-            return desk.redeem(token, kind=kind, session=self.key.digest, action=action, audience=audience, now=now)
+    @cached_property
+    def tickets(self) -> SessionTickets:
+        """What makes out and takes back the tickets of this session."""
+        return SessionTickets(self)
 
     def select(self, result: ReadResult, ids: Iterable[Any], *, action: str, ttl_s: float = 300.0) -> Selection:
-        """Returns a selection of ids of a complete read; see `ReadResult.select`.
-
-        Raises:
-            NotComplete: the read is not complete, as it stands in this session.
-            InvalidInput: an id is not of this read, or an argument breaks its rule.
-            TicketRefused: the session was evicted or erased.
-        """
-        if not isinstance(action, str) or not action:
-            raise InvalidInput(field="action", rule="must be the name of a write")
-        read = self.record(result)
-        with self._turn() as (journal, now):
-            strand = journal.evidence.strand(read.id)
-            if strand is None or not strand.complete:
-                raise NotComplete(status=read.status, codes=read.codes)
-            chosen = chosen_ids(ids, strand.keys)
-            until = ends_at(now, ttl_s)
-        token = self.issue(
-            "selection", action=action, ttl_s=ttl_s, payload={"read": strand.head.id, "ids": chosen}
-        )  # fmt: skip
-        return Selection(token, action=action, count=len(chosen), resource=read.resource, expires_at=until)
-
-    def selected(self, token: object, *, action: str, ids: Iterable[Any] | None = None) -> Selected:
-        """Returns what a selection stands for and spends nothing.
-
-        Args:
-            token: the token, or the selection itself.
-            action: the write that it is presented for.
-            ids: what the write touches of it; all of it when not given.
-
-        Raises:
-            TicketRefused: the selection is not good for this write, or holds fewer ids than the write names.
-        """
-        token = str(token) if isinstance(token, Selection) else token
-        payload = self.look(token, kind="selection", action=action).payload
-        with self._turn() as (journal, _):
-            read = journal.evidence.find(payload["read"])
-            if read is None:
-                raise TicketRefused
-            return Selected(read.id, read.resource, read.filter_key, part_of(payload["ids"], ids))
-
-    def spend(self, token: object, *, action: str) -> None:
-        """Spends a selection, right before its write runs; of two writes that present it, one runs.
-
-        Raises:
-            TicketRefused: it is not good for this write any more.
-        """
-        self.redeem(str(token) if isinstance(token, Selection) else token, kind="selection", action=action)
+        """Returns a selection of ids of a complete read; see `ReadResult.select`."""
+        return self.tickets.select(result, ids, action=action, ttl_s=ttl_s)
 
     def result(self, read_id: str) -> ReadResult | None:
         """Returns the stored result of a read, or nothing once the store has dropped it."""
