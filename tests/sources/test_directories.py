@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ import pytest
 from unabridged import Budget, session
 from unabridged.contract import InvalidInput, resume_of
 from unabridged.reading import SystemClock
+from unabridged.sources._tree import _modified
 from unabridged.sources.directories import aread_directory, read_directory
 
 TREE = ["a", "a/1.py", "a/2.txt", "a.txt", "b", "b/.env", "b/deep", "b/deep/3.py", "c"]
@@ -244,3 +246,73 @@ async def test_a_walk_on_an_event_loop_is_recorded_in_the_callers_session(root: 
 def test_what_is_no_pattern_is_refused(root: Path, wrong: Any) -> None:
     with pytest.raises(InvalidInput):
         read_directory(root, resource="files", **wrong)
+
+
+def test_what_may_be_a_folder_but_cannot_be_looked_at_is_named_also_where_it_was_not_asked_for(closed: Path) -> None:
+    with unprivileged():
+        result = read_directory(closed / "listed", resource="files", include="*.md")
+    assert (result.status, result.items, keys(result)) == ("partial", [], ["VISIBILITY_RESTRICTED:forbidden"])
+    assert [(cut.item, cut.field, cut.why) for cut in result.item_cuts] == [("x", "entries", "no_access")]
+
+
+def test_a_symlink_that_leads_where_nobody_may_look_is_named_when_symlinks_are_followed(closed: Path) -> None:
+    (closed / "open" / "away").symlink_to(closed / "closed" / "x")
+    (closed / "open" / "gone").symlink_to(closed / "nowhere")
+    with unprivileged():
+        result = read_directory(closed / "open", resource="files", follow=True)
+        entries = read_directory(closed / "open", resource="files")
+    assert (result.status, result.ids) == ("partial", ("away", "gone", "x"))
+    assert [(cut.item, cut.why) for cut in result.item_cuts] == [("away", "no_access")]
+    assert entries.status == "complete"
+
+
+class Reset(Meddling):
+    """A clock beside a file system whose own clock is so coarse that a change leaves a folder's time as it was."""
+
+    def __init__(self, at: int, folder: Path) -> None:
+        def happens() -> None:
+            found = folder.stat()
+            (folder / "new").write_text("")
+            os.utime(folder, ns=(found.st_atime_ns, found.st_mtime_ns))
+
+        super().__init__(at, happens)
+
+
+def test_a_change_within_one_tick_of_the_file_system_is_seen(root: Path) -> None:
+    result = read_directory(root, resource="files", budget=Budget(max_seconds=60), clock=Reset(6, root / "a"))
+    assert (result.status, keys(result)) == ("partial", ["CONSISTENCY_LOST:mutated_during_read"])
+
+
+def test_a_change_within_one_tick_between_two_links_is_seen(root: Path) -> None:
+    first = read_directory(root, resource="files", budget=Budget(max_items=4))
+    Reset(1, root / "a").monotonic()
+    last = resume_of(first).read(budget=Budget())
+    assert (last.status, keys(last)) == ("partial", ["CONSISTENCY_LOST:mutated_during_read"])
+
+
+def test_no_two_names_read_alike(root: Path) -> None:
+    names = [b"\xff", rb"\xff", rb"\\xff", b"\\\xff", rb"a\b"]
+    for name in names:
+        os.close(os.open(os.fsencode(root / "c") + b"/" + name, os.O_CREAT))
+    result = read_directory(root / "c", resource="files")
+    assert result.status == "complete"
+    assert sorted(result.ids) == sorted([r"\xff", r"\\xff", r"\\\\xff", r"\\\xff", r"a\b"])
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "socket"])
+def test_what_is_neither_file_nor_folder_is_an_entry_and_is_not_opened(root: Path, kind: str) -> None:
+    path = root / "c" / kind
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "socket":
+        with socket.socket(socket.AF_UNIX) as one:
+            one.bind(os.fspath(path))
+    else:
+        path = Path("/dev/null")
+    result = read_directory(path.parent, resource="files", include=path.name, budget=Budget(max_pages=None))
+    assert [item["kind"] for item in result.items or [] if item["id"] == path.name] == ["other"]
+
+
+def test_a_time_that_no_calendar_holds_is_none() -> None:
+    found = os.stat_result((0,) * 10, {"st_mtime_ns": 1 << 72})
+    assert _modified(found) is None

@@ -147,3 +147,70 @@ def test_beyond_the_end_there_is_nothing_and_that_is_all() -> None:
 def test_a_wrong_argument_is_named(options: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput):
         read_document(source(), "notes", resource="docs", **options)
+
+
+@pytest.mark.parametrize("given", [Fetched("", 3, 3, 3), Fetched("", 2, 2, 2), Fetched("", -1, -1, -1)])
+def test_an_empty_range_behind_the_one_that_was_asked_for_is_no_end(given: Fetched) -> None:
+    result = read_document(Scripted([given]), "notes", resource="docs")
+    assert (result.status, keys(result)) == ("unavailable", ["TRANSPORT_TRUNCATED:unrequested_range"])
+
+
+def test_an_empty_range_at_the_end_of_a_document_that_is_shorter_is_an_end() -> None:
+    result = read_document(Scripted([Fetched("", 2, 2, 2)]), "notes", resource="docs", start=5)
+    assert (result.status, excerpt(result)["text"]) == ("complete", "")
+
+
+@pytest.mark.parametrize(
+    ("unit", "given"),
+    [
+        ("chars", Fetched("abc", 0, 5, 5)), ("chars", Fetched("abcdef", 0, 5, 5)), ("bytes", Fetched("aä", 0, 2, 2)),
+        ("bytes", Fetched("a", 0, 2, 2)), ("lines", Fetched("a\n", 0, 0, 0)), ("pages", Fetched("a", 0, 0, 0)),
+    ],
+)  # fmt: skip
+def test_a_text_that_is_not_as_long_as_its_range_is_no_excerpt(unit: Unit, given: Fetched) -> None:
+    result = read_document(Scripted([given]), "notes", resource="docs", unit=unit)
+    assert (result.status, keys(result)) == ("unavailable", ["TRANSPORT_TRUNCATED:short_body"])
+
+
+def test_without_a_version_a_length_that_changes_tells_of_another_document() -> None:
+    shrunk = Scripted([Fetched("ab", 0, 2, 9), Fetched("cd", 2, 4, 4)])
+    first = read_document(shrunk, "notes", resource="docs", max_units=2)
+    last = resume_of(first).read()
+    assert (last.status, keys(last)) == ("unavailable", ["CONSISTENCY_LOST:total_changed"])
+    grown = Scripted([Fetched("ab", 0, 2, 4), Fetched("cd", 2, 4, None), Fetched("ef", 4, 6, 6)])
+    link = read_document(grown, "notes", resource="docs", max_units=2)
+    for _ in range(2):
+        link = resume_of(link).read()
+    assert keys(link) == ["CONSISTENCY_LOST:total_changed"]
+
+
+def test_the_rest_of_a_document_is_a_read_of_its_own_and_may_have_grown() -> None:
+    grown = Scripted([Fetched("ab", 0, 2, 4), Fetched("cdef", 2, 6, 6)])
+    first = read_document(grown, "notes", resource="docs", length=2)
+    assert (first.status, resume_of(first).read().status) == ("complete", "complete")
+
+
+def test_a_range_that_begins_within_a_character_is_no_text() -> None:
+    result = read_document(source("äb"), "notes", resource="docs", unit="bytes", start=1)
+    assert (result.status, keys(result)) == ("unavailable", ["PROTOCOL_ANOMALY:malformed_page"])
+
+
+@pytest.mark.parametrize("broken", [b"canary \xff", None])
+def test_a_document_that_is_no_text_is_unavailable_and_not_shown(broken: bytes | None) -> None:
+    def load(_: str) -> tuple[str, str | None]:
+        return ("\ud800" if broken is None else broken.decode()), None
+
+    result = read_document(TextSource(load), "notes", resource="docs", unit="bytes")
+    assert (result.status, keys(result)) == ("unavailable", ["PROTOCOL_ANOMALY:malformed_page"])
+    assert "canary" not in str(result.to_wire())
+
+
+def test_a_source_that_is_stopped_leaves_evidence() -> None:
+    class Stopped(Scripted):
+        def fetch(self, reference: str, *, unit: Unit, start: int, end: int | None) -> Fetched:
+            raise KeyboardInterrupt
+
+    with session("stopped") as s:
+        with pytest.raises(KeyboardInterrupt):
+            read_document(Stopped([]), "notes", resource="docs")
+        assert [(read.status, read.codes) for read in s.reads] == [("unavailable", ("SOURCE_UNAVAILABLE",))]

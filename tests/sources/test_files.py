@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from unabridged import session
 from unabridged.contract import InvalidInput, resume_of
-from unabridged.sources.files import read_file
+from unabridged.sources.files import _without_waiting, read_file
 
 LINES = [f"line {n} ä\n" for n in range(10)]
 
@@ -123,3 +123,36 @@ def test_no_reference_leads_out_of_the_folder(folder: Path, reference: str) -> N
 def test_a_wrong_unit_is_refused(folder: Path) -> None:
     with pytest.raises(InvalidInput):
         read_file("a.txt", resource="notes", root=folder, unit="words")  # type: ignore[arg-type]
+
+
+def test_a_range_that_a_character_crosses_says_where_it_was_cut(folder: Path) -> None:
+    (folder / "b.txt").write_text("aäb")
+    end = read_file("b.txt", root=folder, resource="docs", unit="bytes", length=2)
+    begin = read_file("b.txt", root=folder, resource="docs", unit="bytes", start=2)
+    assert (end.status, text(end), keys(end)) == ("partial", "a", ["ITEM_TRUNCATED"])
+    assert (begin.status, keys(begin)) == ("unavailable", ["PROTOCOL_ANOMALY:malformed_page"])
+
+
+def test_a_loop_of_symlinks_is_unavailable_and_its_name_is_not_shown(folder: Path) -> None:
+    (folder / "canary").symlink_to("canary")
+    result = read_file("canary", root=folder, resource="docs")
+    assert (result.status, keys(result)) == ("unavailable", ["SOURCE_UNAVAILABLE:status"])
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs files whose size is no size")
+def test_a_file_that_says_it_is_empty_and_is_not_is_never_an_empty_document() -> None:
+    found = read_file("self/limits", root="/proc", resource="docs", unit="bytes")
+    assert (found.status, keys(found)) == ("unavailable", ["PROTOCOL_ANOMALY:contradictory_signals"])
+    assert text(read_file("self/limits", root="/proc", resource="docs", unit="lines")) != ""
+
+
+@pytest.mark.parametrize("unit", ["bytes", "lines", "chars", "pages"])
+def test_a_device_is_no_file(unit: Any) -> None:
+    result = read_file("zero", root="/dev", resource="docs", unit=unit)
+    assert (result.status, keys(result)) == ("unavailable", ["SOURCE_UNAVAILABLE:status"])
+
+
+def test_a_symlink_that_was_laid_there_since_is_not_followed(folder: Path) -> None:
+    (folder / "link").symlink_to(folder / "a.txt")
+    with pytest.raises(OSError):
+        _without_waiting(os.fspath(folder / "link"), os.O_RDONLY)

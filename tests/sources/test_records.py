@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import sqlite3
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from unabridged import Claim, WriteIntent, session
-from unabridged.contract import InvalidInput
+from unabridged import Claim, WriteIntent, merge, session
+from unabridged.contract import (
+    InvalidInput,
+    Proof,
+    ReadHeader,
+    Reason,
+    Scope,
+    SourceOutcome,
+    build_result,
+    new_read_id,
+)
 from unabridged.sources.records import cut_long_fields, explain_fields, record_result
 from unabridged.sources.sql import read_sql
 
@@ -127,3 +137,33 @@ def test_an_unavailable_read_has_no_fields_to_explain(engine: sa.Engine) -> None
     dead = read_sql(engine, "SELECT * FROM nowhere", resource="docs", id="id")
     assert explain_fields(dead, expected=("id",)) is dead
     assert cut_long_fields(dead, max_chars=1) is dead
+
+
+def test_a_mask_or_a_default_that_stands_for_a_field_is_not_its_value() -> None:
+    record = {"id": 7, "phone": "***", "balance": 0}
+    result = record_result(record, resource="accounts", id=7, hidden=["phone"], failed=lambda _: ["balance"])
+    assert cuts(result) == {"phone": "no_access", "balance": "source_failed"}
+    assert (result.status, keys(result)) == ("partial", ["ITEM_TRUNCATED", "VISIBILITY_RESTRICTED:field"])
+
+
+def test_an_id_that_is_only_equal_in_value_is_another_one() -> None:
+    with pytest.raises(InvalidInput):
+        record_result({"id": True}, resource="accounts", id=1)
+
+
+def test_a_dead_source_stays_dead_beside_records_whose_fields_are_hidden() -> None:
+    dead = build_result(
+        items=None, reasons=[Reason(code="SOURCE_UNAVAILABLE")], scope=Scope(resource="eu"), read=header(),
+        sources=(SourceOutcome(name="eu", status="unavailable", returned=0, reasons=("SOURCE_UNAVAILABLE",)),),
+    )  # fmt: skip
+    live = build_result(
+        items=[{"id": 1, "phone": None}], reasons=[], scope=Scope(resource="us"), read=header(),
+        proof=Proof(level="end_marker", end="last"), sources=(SourceOutcome(name="us", status="complete", returned=1),),
+    )  # fmt: skip
+    both = explain_fields(merge([dead, live], resource="accounts"), expected=("id",), hidden=["phone"])
+    assert {source.name: source.status for source in both.sources} == {"eu": "unavailable", "us": "partial"}
+
+
+def header() -> ReadHeader:
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    return ReadHeader(id=new_read_id(), adapter="x/1", started_at=now, finished_at=now, requests=1)

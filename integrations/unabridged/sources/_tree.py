@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -17,6 +18,9 @@ from unabridged.contract.codes import ReasonCode
 from unabridged.reading import Budget, Clock
 
 Parts = tuple[str, ...]
+_ESCAPED: Final = re.compile(r"\\x[0-9a-f]{2}")
+_TICK_S: Final = 3.0
+"""The clocks of file systems are coarse: from milliseconds to two seconds, for FAT."""
 _KINDS: Final = ((stat.S_ISREG, "file"), (stat.S_ISDIR, "directory"), (stat.S_ISLNK, "symlink"))
 
 
@@ -63,6 +67,8 @@ class Tree:
 
     FORBIDDEN: ClassVar = frozenset({errno.EACCES, errno.EPERM})
     GONE: ClassVar = frozenset({errno.ENOENT, errno.ENOTDIR})
+    NOWHERE: ClassVar = GONE | {errno.ELOOP}
+    """What says of a symlink that it leads to no folder."""
 
     def __init__(
         self, root: Path, choice: Choice, budget: Budget, clock: Clock, *, after: Parts, stamps: Mapping[Parts, Any]
@@ -104,7 +110,7 @@ class Tree:
             elif self._look(parts) and self._may_enter():
                 stack.append(self._entries(parts))
         if self.root_errno is None:
-            self.changed = self.changed or any(self._stamp(p) != seen for p, seen in self.stamps.items())
+            self.changed = self.changed or not all(self._is_as_before(p, *seen) for p, seen in self.stamps.items())
 
     def _path(self, parts: Parts) -> str:
         return os.path.join(self._root, *parts)
@@ -120,7 +126,8 @@ class Tree:
             return iter(())
         if parts not in self.stamps:  # an earlier link entered it: it is on the way to where this one goes on
             self.folders += 1
-            self.stamps[parts] = (found.st_dev, found.st_ino, found.st_mtime_ns)
+            just_now = abs(self._clock.now().timestamp() - found.st_mtime_ns / 1e9) < _TICK_S
+            self.stamps[parts] = (found.st_dev, found.st_ino, found.st_mtime_ns, names if just_now else None)
         return iter([path for name in names if self._counts(path := (*parts, name))])
 
     def _note(self, parts: Parts, number: int) -> None:
@@ -169,23 +176,32 @@ class Tree:
         except OSError as error:
             if error.errno in self.GONE:
                 self.changed = True
-            elif is_new and self._choice.included(parts):
-                self.items.append({"id": _text(parts), "kind": "unknown", "size": None, "modified": None})
-                self.unseen.append((_text(parts), len(self.items)))
+            elif is_new:
+                self._take_unseen(parts, error.errno or errno.EIO)
             return False
         if is_new and self._choice.included(parts):
             self.items.append(_item(parts, found))
         if not is_new and self._after[: len(parts)] != parts:
             return False  # all of it was delivered before
         if stat.S_ISLNK(found.st_mode):
-            return parts in self.stamps or (self._choice.follow and self._leads_on(path))
+            return parts in self.stamps or (self._choice.follow and self._leads_on(parts))
         return stat.S_ISDIR(found.st_mode)
 
-    def _leads_on(self, path: str) -> bool:
+    def _take_unseen(self, parts: Parts, number: int) -> None:
+        """Takes in an entry of which only the name can be seen; it may be a folder, also where it is not asked for."""
+        if not self._choice.included(parts):
+            self.failures.append((_text(parts), number))
+            return
+        self.items.append({"id": _text(parts), "kind": "unknown", "size": None, "modified": None})
+        self.unseen.append((_text(parts), len(self.items)))
+
+    def _leads_on(self, parts: Parts) -> bool:
         """Tells whether a symlink leads to a folder that was not entered yet; so that loops end."""
         try:
-            found = os.stat(path)
-        except OSError:
+            found = os.stat(self._path(parts))
+        except OSError as error:
+            if error.errno not in self.NOWHERE:
+                self.failures.append((_text(parts), error.errno or errno.EIO))
             return False
         if not stat.S_ISDIR(found.st_mode):
             return False
@@ -194,21 +210,39 @@ class Tree:
             return False
         return True
 
-    def _stamp(self, parts: Parts) -> Any:
+    def _is_as_before(self, parts: Parts, device: int, inode: int, mtime_ns: int, names: list[str] | None) -> bool:
+        """Tells whether a folder is unchanged. One that had just been changed is listed: its time may not tell."""
         try:
             found = os.stat(self._path(parts))
+            same = (found.st_dev, found.st_ino, found.st_mtime_ns) == (device, inode, mtime_ns)
+            return same and (names is None or sorted(os.listdir(self._path(parts))) == names)
         except OSError:
-            return None
-        return (found.st_dev, found.st_ino, found.st_mtime_ns)
+            return False
 
 
 def _item(parts: Parts, found: os.stat_result) -> dict[str, Any]:
     kind = next((name for test, name in _KINDS if test(found.st_mode)), "other")
-    modified = datetime.fromtimestamp(found.st_mtime_ns // 1_000_000_000, UTC)
-    return {"id": _text(parts), "kind": kind, "size": found.st_size, "modified": iso(modified)}
+    return {"id": _text(parts), "kind": kind, "size": found.st_size, "modified": _modified(found)}
+
+
+def _modified(found: os.stat_result) -> str | None:
+    """Returns when a file was changed; nothing where its time is one that no calendar holds."""
+    try:
+        return iso(datetime.fromtimestamp(found.st_mtime_ns // 1_000_000_000, UTC))
+    except (OverflowError, ValueError, OSError):
+        return None
 
 
 def _text(parts: Parts) -> str:
-    """A path as text; bytes of a name that are no UTF-8 stand as `\\xNN`."""
+    """A path as text; bytes of a name that are no UTF-8 stand as `\\xNN`.
+
+    So that no two paths read alike, each backslash is doubled in a path that has such bytes, or that looks as if.
+    """
     path = "/".join(parts)
+    if "\\" in path and (_ESCAPED.search(path) or not _is_text(path)):
+        path = path.replace("\\", "\\\\")
     return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def _is_text(path: str) -> bool:
+    return not any("\ud800" <= mark <= "\udfff" for mark in path)

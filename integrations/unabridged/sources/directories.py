@@ -61,9 +61,10 @@ def read_directory(
 
     Nothing is left out by itself: no ignore file is obeyed, and hidden entries count. What `ignore` or `hidden` leave
     out makes the read partial (`SCOPE_NARROWED`) as soon as there was such an entry. A folder that may not be entered
-    is `VISIBILITY_RESTRICTED`, one that fails `PARTIAL_FAILURE`; each is named in `item_cuts`. A folder whose entries
-    changed between its turn and the end of the walk is `CONSISTENCY_LOST:mutated_during_read`. That files kept their
-    contents is not said. The result records itself in the session in scope.
+    is `VISIBILITY_RESTRICTED`, one that fails `PARTIAL_FAILURE`; each is named in `item_cuts`, as is an entry of which
+    nobody can tell whether it is a folder. A folder whose entries changed between its turn and the end of the walk is
+    `CONSISTENCY_LOST:mutated_during_read`. That files kept their contents is not said. The result records itself in
+    the session in scope.
 
     Args:
         root: the folder. One that is not there is unavailable, never empty.

@@ -94,7 +94,8 @@ class TextSource:
     """Documents that are loaded whole, as text and version."""
 
     load: Callable[[str], tuple[str, str | None]]
-    """Returns the text and the version of a reference. A `LookupError` or `OSError` says that it cannot."""
+    """Returns the text and the version of a reference. A `LookupError` or `OSError` says that it cannot, a
+    `UnicodeError` that it is no text."""
     name: str = "text"
 
     def fetch(self, reference: str, *, unit: Unit, start: int, end: int | None) -> Fetched:
@@ -103,6 +104,8 @@ class TextSource:
             text, version = self.load(reference)
         except PermissionError:
             raise DocumentUnavailable(code="VISIBILITY_RESTRICTED", detail="forbidden") from None
+        except UnicodeError:
+            raise DocumentUnavailable(code="PROTOCOL_ANOMALY", detail="malformed_page") from None
         except (LookupError, OSError):
             raise DocumentUnavailable(detail="status") from None
         parts = _parts(text, unit)
@@ -112,8 +115,16 @@ class TextSource:
         if isinstance(parts, bytes):
             while first < last and last < total and parts[last] & 0xC0 == 0x80:  # never in the middle of a character
                 last -= 1
-            return Fetched(parts[first:last].decode("utf-8", "replace"), first, last, total, version)
+            return Fetched(_decoded(parts[first:last]), first, last, total, version)
         return Fetched("".join(parts[first:last]), first, last, total, version)
+
+
+def _decoded(data: bytes) -> str:
+    """Returns a range of bytes as text; one that begins within a character is none."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        raise DocumentUnavailable(code="PROTOCOL_ANOMALY", detail="malformed_page") from None
 
 
 def _parts(text: str, unit: Unit) -> str | bytes | list[str]:
@@ -121,7 +132,10 @@ def _parts(text: str, unit: Unit) -> str | bytes | list[str]:
         case "chars":
             return text
         case "bytes":
-            return text.encode("utf-8", "replace")
+            try:
+                return text.encode()
+            except UnicodeEncodeError:  # half a surrogate pair has no bytes
+                raise DocumentUnavailable(code="PROTOCOL_ANOMALY", detail="malformed_page") from None
         case "lines":
             return text.splitlines(keepends=True)
         case "pages":
@@ -145,6 +159,8 @@ class _Ask:
     earlier: str | None = None
     origin: int = 0
     """Where the first link of the chain began."""
+    total: int | None = None
+    """How long the document was when the link before was read, where that was said."""
 
 
 @dataclass(frozen=True)
@@ -224,6 +240,10 @@ def _read(ask: _Ask) -> ReadResult:
         reasons = _reasons(ask, found, wanted)
     except DocumentUnavailable as error:
         reasons = [Reason(code=error.code, detail=error.detail, source=ask.source.name)]
+    except BaseException:
+        reasons = [Reason(code="SOURCE_UNAVAILABLE", detail="cancelled", layer="client")]
+        keep(_result(ask, None, reasons, started_at))
+        raise
     lost = any(reason.code in ("CONSISTENCY_LOST", "TRANSPORT_TRUNCATED") for reason in reasons)
     result = _result(ask, None if lost else found, reasons, started_at)
     keep(result)
@@ -234,14 +254,12 @@ def _reasons(ask: _Ask, found: Fetched, wanted: int) -> list[Reason]:
     source = ask.source.name
     if ask.version is not None and found.version is not None and found.version != ask.version:
         return [Reason(code="CONSISTENCY_LOST", detail="snapshot_changed", source=source)]
-    beyond = found.total is not None and found.end > found.total
-    if (
-        found.start > found.end
-        or beyond
-        or found.end > wanted
-        or (found.start != ask.start and found.end > found.start)
-    ):
+    if ask.total is not None and found.total is not None and found.total != ask.total:
+        return [Reason(code="CONSISTENCY_LOST", detail="total_changed", source=source)]
+    if not _is_asked_for(ask, found, wanted):
         return [Reason(code="TRANSPORT_TRUNCATED", detail="unrequested_range", layer="transport", source=source)]
+    if not _is_as_long_as_it_says(ask.unit, found):
+        return [Reason(code="TRANSPORT_TRUNCATED", detail="short_body", layer="transport", source=source)]
     if found.total is not None and found.end >= found.total:
         return []
     if found.end < wanted:
@@ -252,6 +270,24 @@ def _reasons(ask: _Ask, found: Fetched, wanted: int) -> list[Reason]:
         Reason(code="CLIENT_LIMIT_REACHED", detail="max_bytes", limit=ask.most, layer="client"),
         Reason(code="MORE_PAGES_AVAILABLE", layer="client"),
     ]
+
+
+def _is_asked_for(ask: _Ask, found: Fetched, wanted: int) -> bool:
+    """Tells whether a range lies where it was asked for. An empty one may lie before it, at a document's end."""
+    if not 0 <= found.start <= found.end <= wanted or (found.total is not None and found.end > found.total):
+        return False
+    return found.start == ask.start or (found.start < ask.start and found.start == found.end)
+
+
+def _is_as_long_as_it_says(unit: Unit, found: Fetched) -> bool:
+    """Tells whether a text has the length of its range. What a line or a page is, its source knows."""
+    match unit:
+        case "chars":
+            return len(found.text) == found.end - found.start
+        case "bytes":
+            return len(found.text.encode("utf-8", "surrogatepass")) == found.end - found.start
+        case "lines" | "pages":
+            return found.end > found.start or not found.text
 
 
 def _result(ask: _Ask, found: Fetched | None, reasons: list[Reason], started_at: Any) -> ReadResult:
@@ -327,12 +363,13 @@ def _cuts(ask: _Ask, found: Fetched | None, codes: tuple[str, ...]) -> tuple[Ite
 
 def _way_on(ask: _Ask, found: Fetched | None, reasons: list[Reason]) -> tuple[Continuation, _Ask | None]:
     if any(reason.code == "CONSISTENCY_LOST" for reason in reasons):
-        anew = replace(ask, start=ask.origin, version=None, query_id=new_query_id())
+        anew = replace(ask, start=ask.origin, version=None, total=None, query_id=new_query_id())
         return RestartScan(why="consistency_lost", handle=new_handle()), anew
     at_the_end = found is None or (found.total is not None and found.end >= found.total)
     if found is None or at_the_end or found.end <= ask.start:
         return NONE, None
-    further = replace(ask, start=found.end, version=found.version or ask.version)
+    total = ask.total if found.total is None else found.total
+    further = replace(ask, start=found.end, version=found.version or ask.version, total=total)
     if not reasons:  # complete for the range that was asked for: the rest is a read of its own
-        further = replace(further, end=None, origin=found.end, query_id=new_query_id())
+        further = replace(further, end=None, origin=found.end, total=None, query_id=new_query_id())
     return ReadRange(reference=ask.reference, start=found.end, handle=new_handle()), further

@@ -33,7 +33,8 @@ class FileSource:
 
     root: Path = field(repr=False)
     version_by: VersionBy = "stat"
-    """`stat`: times, size and number of the file, cheap; `digest`: SHA-256 of all its bytes, read anew each time."""
+    """`stat`: times, size and number of the file, cheap; two changes within one tick of the file system's clock (some
+    milliseconds) that keep the size look like one. `digest`: SHA-256 of all its bytes, read anew each time."""
     name: str = "files"
 
     def fetch(self, reference: str, *, unit: Unit, start: int, end: int | None) -> Fetched:
@@ -48,12 +49,14 @@ class FileSource:
                 if not stat.S_ISREG(before.st_mode):
                     raise DocumentUnavailable(detail="status")
                 version = _stamp(before) if self.version_by == "stat" else _digest(file)
-                found = _fetched(file, before.st_size, unit, start, end)
-                if _stamp(os.fstat(file.fileno())) != _stamp(before):
-                    raise DocumentUnavailable(code="CONSISTENCY_LOST", detail="mutated_during_read")
+                try:
+                    found = _fetched(file, before.st_size, unit, start, end)
+                finally:  # what a changing file seems to be is not said either
+                    if _stamp(os.fstat(file.fileno())) != _stamp(before):
+                        raise DocumentUnavailable(code="CONSISTENCY_LOST", detail="mutated_during_read") from None
         except PermissionError:
             raise DocumentUnavailable(code="VISIBILITY_RESTRICTED", detail="forbidden") from None
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RuntimeError) as error:  # a loop of symlinks is a RuntimeError before Python 3.13
             if isinstance(error, UnicodeDecodeError):
                 raise DocumentUnavailable(code="PROTOCOL_ANOMALY", detail="malformed_page") from None
             raise DocumentUnavailable(detail="status") from None
@@ -119,8 +122,8 @@ def read_file(
 
 
 def _without_waiting(path: str, flags: int) -> int:
-    """Opens what may be a pipe that nobody writes to, without waiting for somebody to."""
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+    """Opens what may be a pipe, without waiting for a writer, or a symlink that was laid there since, not at all."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0))
 
 
 def _stamp(found: os.stat_result) -> str:
@@ -142,7 +145,10 @@ def _fetched(file: BufferedReader, size: int, unit: Unit, start: int, end: int |
             if size > _MOST_IN_MEMORY:
                 raise DocumentUnavailable(code="CLIENT_LIMIT_REACHED", detail="max_bytes")
             file.seek(0)
-            text = file.read().decode()
+            data = file.read(_MOST_IN_MEMORY + 1)
+            if len(data) > _MOST_IN_MEMORY:  # its size was not its size
+                raise DocumentUnavailable(code="CLIENT_LIMIT_REACHED", detail="max_bytes")
+            text = data.decode()
             return TextSource(lambda _: (text, None)).fetch("", unit=unit, start=start, end=end)
 
 
@@ -154,6 +160,8 @@ def _bytes(file: BufferedReader, size: int, start: int, end: int | None) -> Fetc
         raise DocumentUnavailable(code="CLIENT_LIMIT_REACHED", detail="max_bytes")
     file.seek(first)
     data = file.read(last - first)
+    if len(data) < last - first or (last == size and file.read(1)):  # as files of the kernel do: `size` is no size
+        raise DocumentUnavailable(code="PROTOCOL_ANOMALY", detail="contradictory_signals")
     if last < size:
         data = data[: _whole(data)]
     return Fetched(data.decode(), first, first + len(data), size)

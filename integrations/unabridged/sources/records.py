@@ -26,6 +26,7 @@ from unabridged.contract import (
     SourceOutcome,
     build_result,
     first_that_applies,
+    json_equal,
     new_query_id,
     new_read_id,
     safe_id,
@@ -62,8 +63,8 @@ def record_result(
         id: the id that was asked for.
         expected: the fields that a whole record has.
         requested: the fields that were asked for; all of them when not given.
-        hidden: fields that the source says this caller may not see, also where they stand there as null.
-        failed: fields that the source could not fill in.
+        hidden: fields that the source says this caller may not see, also where they stand there as null or masked.
+        failed: fields that the source could not fill in, also where a default stands there.
         id_field: the field that holds the id.
         not_found: what it means that there is no such record. Many sources answer so for what the caller may not see,
             so it proves an absence only where this says `absent`.
@@ -73,7 +74,7 @@ def record_result(
         InvalidInput: the record has another id than was asked for.
     """
     now = (clock or SystemClock()).now()
-    if record is not None and id_field in record and record[id_field] != id:
+    if record is not None and id_field in record and not json_equal(record[id_field], id):
         raise InvalidInput(field=f"record.{id_field}", rule="must be the id that was asked for")
     unproven = record is None and not_found == "may_be_hidden"
     reasons = [Reason(code="COVERAGE_UNKNOWN", source=resource)] if unproven else []
@@ -195,9 +196,7 @@ def _why(
     hidden: Collection[str],
     failed: Collection[str],
 ) -> CutWhy | None:
-    """Hidden and failed are the source's own words and weigh more than a value that stands there as null."""
-    if item.get(field) is not None:
-        return None
+    """Hidden and failed are the source's own words and weigh more than whatever stands there instead."""
     if requested is not None and field not in requested:
         return None if field in item else "not_requested"
     if field in hidden:
@@ -249,9 +248,13 @@ def _route(before: Continuation, cuts: Sequence[ItemCut], codes: Collection[str]
 
 
 def _outcomes(result: ReadResult, reasons: Sequence[Reason]) -> tuple[SourceOutcome, ...]:
-    if not reasons or not result.sources:
+    """Which of several sources gave the records that are cut is not known; a dead one gave none."""
+    if not reasons:
         return result.sources
-    first, *others = result.sources
-    codes = tuple(dict.fromkeys((*first.reasons, *(reason.code for reason in reasons))))
-    status = status_for([], codes)
-    return (first.model_copy(update={"reasons": codes, "status": status}), *others)
+    more = [reason.code for reason in reasons]
+    return tuple(source if source.status == "unavailable" else _outcome(source, more) for source in result.sources)
+
+
+def _outcome(source: SourceOutcome, more: Sequence[str]) -> SourceOutcome:
+    codes = tuple(dict.fromkeys((*source.reasons, *more)))
+    return source.model_copy(update={"reasons": codes, "status": status_for([], codes)})
