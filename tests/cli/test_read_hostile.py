@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +86,15 @@ def test_a_secret_is_found_however_an_address_spells_it(text: str) -> None:
     assert Secrets.of((("X-Key", "canary/of=all"),), url="https://api.example/").stand_in(text)
 
 
+def _times_open(path: Path) -> int:
+    """Returns how many descriptors of this process lead to a file."""
+    found = 0
+    for one in Path("/proc/self/fd").iterdir():
+        with contextlib.suppress(OSError):
+            found += os.readlink(one) == str(path)
+    return found
+
+
 def test_a_run_that_waited_for_another_does_not_write_into_the_file_that_this_one_named(tmp_path: Path) -> None:
     part, target = tmp_path / "things.jsonl.part", tmp_path / "things.jsonl"
     first = PartFile(part)
@@ -98,9 +109,11 @@ def test_a_run_that_waited_for_another_does_not_write_into_the_file_that_this_on
 
     waiting = threading.Thread(target=second)
     waiting.start()
-    waiting.join(timeout=0.1)
+    until = time.monotonic() + 60
+    while _times_open(part) < 2 and time.monotonic() < until:
+        time.sleep(0.001)
     first.finish(target)
-    waiting.join(timeout=5)
+    waiting.join(timeout=60)
     assert len(caught) == 1
     assert records(target) == [{"id": 1}]
 

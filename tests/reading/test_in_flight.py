@@ -19,6 +19,7 @@ from unabridged.evidence import session
 from unabridged.profiles import Profile, load_profile
 from unabridged.reading import Budget, Fault, Request, Response, Resume, aread, pages, read, run_read
 from unabridged.reading.fleet import shared_out
+from unabridged.testing import VirtualClock
 
 pytestmark = pytest.mark.enable_socket
 OFFSET: dict[str, Any] = {
@@ -48,24 +49,51 @@ def fan(inner: dict[str, Any] | None = None, names: list[str] | None = None) -> 
     return load_profile({"name": "all", "version": 1, "walk": {"by": "fanout", "over": names or NAMES, "inner": made}})
 
 
-class Slow:
-    """A transport that takes its time, and knows how many requests it had at once."""
+PATIENT_S = 60
 
-    def __init__(self, answer: Any, *, latency_s: float = 0.01) -> None:
-        self.answer = answer
-        self.latency_s = latency_s
-        self.requests: list[Request] = []
+
+class Together:
+    """Holds requests until so many are here at once, and counts how many were; once they were, none is held.
+
+    The first `alone` requests are not held: what they bring is what the others wait for.
+    """
+
+    def __init__(self, wanted: int, *, alone: int = 0) -> None:
+        self.wanted = wanted
+        self.alone = alone
         self.most = self.now = 0
-        self._lock = threading.Lock()
+        self._changed = threading.Condition()
 
-    def send(self, request: Request, *, timeout_s: float | None) -> Response | Fault:
-        with self._lock:
-            self.requests.append(request)
+    def __enter__(self) -> None:
+        with self._changed:
             self.now += 1
             self.most = max(self.most, self.now)
-        time.sleep(self.latency_s)
-        with self._lock:
+            self.alone -= 1
+            self._changed.notify_all()
+            if self.alone < 0:
+                self._changed.wait_for(lambda: self.most >= self.wanted, PATIENT_S)
+
+    def __exit__(self, *_: object) -> None:
+        with self._changed:
             self.now -= 1
+
+
+class Slow:
+    """A transport that answers once it has `wanted` requests at once, and knows how many it had."""
+
+    def __init__(self, answer: Any, *, wanted: int = 1, alone: int = 0) -> None:
+        self.answer = answer
+        self.requests: list[Request] = []
+        self._together = Together(wanted, alone=alone)
+
+    @property
+    def most(self) -> int:
+        return self._together.most
+
+    def send(self, request: Request, *, timeout_s: float | None) -> Response | Fault:
+        self.requests.append(request)
+        with self._together:
+            time.sleep(0.001)
         reply: Response | Fault = self.answer(request)
         return reply
 
@@ -106,20 +134,20 @@ def plain(result: ReadResult) -> Any:
 
 
 def test_independent_pages_are_in_flight_together_and_stand_in_order() -> None:
-    slow = Slow(offset_page)
+    slow = Slow(offset_page, wanted=8, alone=1)
     result = run(one(OFFSET), slow)
     assert result.complete
     assert list(result.ids) == list(range(95))
-    assert 4 <= slow.most <= 8  # a busy machine starts the last thread late
+    assert slow.most == 8
     assert (len(slow.requests), result.read.requests) == (10, 10)
-    assert plain(result) == plain(run(one(OFFSET), Slow(offset_page, latency_s=0), in_flight=1))
+    assert plain(result) == plain(run(one(OFFSET), Slow(offset_page), in_flight=1))
 
 
 @pytest.mark.parametrize("limits", [{"max_pages": 3}, {"max_requests": 3}, {"max_items": 25}])
 def test_no_more_is_sent_ahead_than_the_budget_allows(limits: dict[str, int]) -> None:
     slow = Slow(offset_page)
     result = run(one(OFFSET), slow, **limits)
-    assert plain(result) == plain(run(one(OFFSET), Slow(offset_page, latency_s=0), in_flight=1, **limits))
+    assert plain(result) == plain(run(one(OFFSET), Slow(offset_page), in_flight=1, **limits))
     assert len(slow.requests) == 3
 
 
@@ -162,14 +190,12 @@ def answer_offset(call: Call, *, delay_s: float) -> None:
 
 
 def test_the_sources_of_a_fan_out_are_in_flight_together() -> None:
-    slow = Slow(source_page)
+    slow = Slow(source_page, wanted=8)
     result = run(fan(), slow, url="https://{source}.example/x")
     assert result.complete
-    assert 4 <= slow.most <= 8
+    assert slow.most == 8
     assert (result.returned, result.read.requests, result.read.pages) == (36, 36, 36)
-    assert plain(result) == plain(
-        run(fan(), Slow(source_page, latency_s=0), in_flight=1, url="https://{source}.example/x")
-    )
+    assert plain(result) == plain(run(fan(), Slow(source_page), in_flight=1, url="https://{source}.example/x"))
 
 
 @pytest.mark.parametrize("limits", [{"max_pages": 7}, {"max_requests": 7}, {"max_items": 7}])
@@ -184,7 +210,7 @@ def test_all_sources_share_one_budget(limits: dict[str, int]) -> None:
         resume = resume_of(links[-1])
         if links[-1].complete or not isinstance(resume, Resume):
             break
-        links.append(resume.read(transport=Slow(source_page, latency_s=0)))
+        links.append(resume.read(transport=Slow(source_page)))
     assert links[-1].complete
     assert {i for link in links for i in link.ids} == {f"{name}-{n}" for name in NAMES for n in range(3)}
 
@@ -205,55 +231,68 @@ def test_a_dead_source_does_not_hold_up_the_others() -> None:
 
 def test_parts_are_in_flight_together_and_add_up_in_order() -> None:
     profile = load_profile({"name": "p", "version": 1, "walk": PARTS})
-    slow = Slow(part_page)
+    slow = Slow(part_page, wanted=2, alone=1)
     result = run(profile, slow)
     assert result.complete
     assert list(result.ids) == list(range(64))
     assert 2 <= slow.most <= 8
-    assert plain(result) == plain(run(profile, Slow(part_page, latency_s=0), in_flight=1))
+    assert plain(result) == plain(run(profile, Slow(part_page), in_flight=1))
 
 
 async def test_an_event_loop_has_as_much_in_flight() -> None:
+    together = Together(8)
+
     def respond(call: Call) -> None:
-        time.sleep(0.15)
-        call.page({"items": [{"id": call.path}]})
+        with together:
+            call.page({"items": [{"id": call.path}]})
 
     with serving(respond) as server:
-        start = time.monotonic()
-        result = await aread(fan(), "things", url=server.url + "/{source}")
-        assert time.monotonic() - start < 12 * 0.15
-
+        result = await aread(fan(), "things", url=server.url + "/{source}", budget=Budget(max_seconds=4 * PATIENT_S))
+    assert together.most == 8
     assert result.complete
     assert result.returned == 12
 
 
 async def test_a_read_that_is_cancelled_with_several_in_flight_leaves_evidence() -> None:
+    is_over, asked = threading.Event(), threading.Event()
+
     def respond(call: Call) -> None:
-        time.sleep(0.5)
+        asked.set()
+        is_over.wait(PATIENT_S)
         call.page({"items": []})
 
     with serving(respond) as server, session("cancelled") as s:
         task = asyncio.create_task(aread(fan(), "things", url=server.url + "/{source}"))
-        await asyncio.sleep(0.1)
+        assert await asyncio.to_thread(asked.wait, PATIENT_S)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
         assert [r.status for r in s.reads] == ["unavailable"]
+        is_over.set()
 
 
 def test_a_wait_of_one_source_lets_the_others_go_on() -> None:
-    waited: set[str] = set()
+    """The clock moves only when nothing else is left to do."""
+    order: list[str] = []
+
+    class Waiting(VirtualClock):
+        def sleep(self, seconds: float) -> None:
+            order.append("slept")
+            super().sleep(seconds)
 
     def answer(request: Request) -> Response:
-        if request.source == "s0" and "s0" not in waited:
-            waited.add("s0")
-            return Response(429, (("Retry-After", "0.2"),))
+        order.append(request.source or "")
+        if order.count("s0") == 1 and request.source == "s0":
+            return Response(429, (("Retry-After", "20"),))
         return source_page(request)
 
-    start = time.monotonic()
-    result = run(fan(), Slow(answer), url="https://{source}.example/x", max_seconds=5)
+    result = run_read(
+        fan(), "things", url="https://{source}.example/x", transport=Slow(answer), clock=Waiting(), in_flight=8,
+        budget=Budget.unlimited(max_seconds=60),
+    )  # fmt: skip
     assert result.complete
-    assert time.monotonic() - start < 1.0
+    first, last = order[: order.index("slept")], order[order.index("slept") + 1 :]
+    assert (len(first), set(last)) == (34, {"s0"})
 
 
 @pytest.mark.parametrize("wrong", [0, 65, True, 2.0, "8"])
@@ -386,16 +425,20 @@ def test_what_an_executor_cannot_do_is_refused() -> None:
 
 
 def test_waiting_for_a_free_worker_counts_against_the_time_of_the_whole() -> None:
+    is_over = threading.Event()
+
     def respond(call: Call) -> None:
-        time.sleep(0.4)
+        if call.number > 0:
+            is_over.wait(PATIENT_S)
         call.page({"items": []})
 
     with serving(respond) as server, ThreadPoolExecutor(1) as executor:
-        start = time.monotonic()
         result = read(
             fan(names=[f"s{n}" for n in range(8)]), "things", url=server.url + "/{source}",
-            budget=Budget(max_seconds=1, max_retries=0), executor=executor,
+            budget=Budget(max_seconds=4, max_retries=0), executor=executor,
         )  # fmt: skip
-        assert time.monotonic() - start < 2.5
+        is_over.set()
+        spent_s = result.read.budget.spent_seconds
     assert "TIME_BUDGET_EXCEEDED" in codes(result)
-    assert {s.status for s in result.sources} == {"complete", "unavailable"}
+    assert [s.status for s in result.sources] == ["complete", *["unavailable"] * 7]
+    assert spent_s < 6 * 4  # not once for each source

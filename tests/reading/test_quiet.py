@@ -16,7 +16,7 @@ from unabridged.contract import ReadResult
 from unabridged.reading import Budget, Query, aread, read
 from unabridged.reading.http import close_shared_client
 
-QUICK = Budget(max_seconds=10, max_retries=0)
+QUICK = Budget(max_seconds=120, max_retries=0)
 SECRETS = ("filter-7f3a", "cursor-7f3a", "link-7f3a", "cookie-7f3a", "header-7f3a", "reason-7f3a")
 
 

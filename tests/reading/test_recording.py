@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import time
+import threading
 import tracemalloc
 from collections.abc import Iterator
 from typing import Any
@@ -41,6 +41,17 @@ def kept() -> Iterator[Kept]:
     close_shared_client()
 
 
+class Silent:
+    """A source that does not answer until the test is over."""
+
+    def __init__(self) -> None:
+        self.asked, self.is_over = threading.Event(), threading.Event()
+
+    def __call__(self, call: Call) -> None:
+        self.asked.set()
+        self.is_over.wait(60)
+
+
 def two_pages(call: Call) -> None:
     call.page({"items": [{"id": call.number}], **({} if "cursor" in call.query else {"next": "a"})})
 
@@ -53,12 +64,14 @@ def test_a_read_and_each_page_of_a_stream_are_recorded(kept: Kept) -> None:
 
 
 async def test_an_awaited_read_is_recorded_and_a_cancelled_one_is_recorded_as_unavailable(kept: Kept) -> None:
-    with serving(lambda _: time.sleep(1)) as server:
+    silent = Silent()
+    with serving(silent) as server:
         task = asyncio.create_task(aread(profile(), "things", url=server.url))
-        await asyncio.sleep(0.2)
+        await asyncio.to_thread(silent.asked.wait, 60)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
+        silent.is_over.set()
     assert [(r.status, r.reasons[0].key) for r in kept.results] == [("unavailable", "SOURCE_UNAVAILABLE:cancelled")]
 
 
@@ -136,10 +149,12 @@ async def test_a_stream_that_is_cancelled_is_recorded_as_unavailable(kept: Kept)
         async for _ in apages(profile(), "things", url=server.url):
             pass
 
-    with serving(lambda _: time.sleep(1)) as server:
+    silent = Silent()
+    with serving(silent) as server:
         task = asyncio.create_task(take())
-        await asyncio.sleep(0.2)
+        await asyncio.to_thread(silent.asked.wait, 60)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
+        silent.is_over.set()
     assert [(r.status, r.reasons[0].key) for r in kept.results] == [("unavailable", "SOURCE_UNAVAILABLE:cancelled")]

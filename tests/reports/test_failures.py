@@ -23,21 +23,29 @@ CITED = [{"kind": "found", "resource": "pages", "ids": ["https://docs.example.te
 NOTHING = [{"kind": "absence", "resource": "pages", "filters": {"q": "limits"}}]
 
 
-def searched(respond: Any, timeout_s: float = 10) -> Asked:
-    with httpx.Client(timeout=timeout_s, trust_env=False) as client:
+class Late(httpx.HTTPTransport):
+    """Asks the source, and gives up on it."""
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        super().handle_request(request).close()
+        raise httpx.ReadTimeout("late")
+
+
+def searched(respond: Any, transport: type[httpx.HTTPTransport] = httpx.HTTPTransport) -> Asked:
+    with httpx.Client(transport=transport(), trust_env=False) as client:
         return ask(SEARCH, respond, query=Query("pages", filters={"q": "limits"}), client=client)
 
 
 @pytest.mark.parametrize(
-    ("respond", "timeout_s", "key"),
+    ("respond", "transport", "key"),
     [
-        (lambda call: call.answer(401, b'{"results":[]}'), 10, "VISIBILITY_RESTRICTED:unauthorized"),
-        (lambda _call: time.sleep(0.6), 0.2, "SOURCE_UNAVAILABLE:timeout"),
+        (lambda call: call.answer(401, b'{"results":[]}'), httpx.HTTPTransport, "VISIBILITY_RESTRICTED:unauthorized"),
+        (lambda call: call.page({"results": []}), Late, "SOURCE_UNAVAILABLE:timeout"),
     ],
     ids=["401", "timeout"],
 )
-def test_r70_a_search_that_failed_is_not_an_empty_one(respond: Any, timeout_s: float, key: str) -> None:
-    asked = searched(respond, timeout_s)
+def test_r70_a_search_that_failed_is_not_an_empty_one(respond: Any, transport: Any, key: str) -> None:
+    asked = searched(respond, transport)
     result = asked.result
     assert (result.status, result.items, result.finding_count, keys(result)) == ("unavailable", None, None, {key})
     assert (asked.session.judge_answer("Sources used: limits.", CITED).outcome, len(asked.queries)) == ("reject", 1)
@@ -129,9 +137,9 @@ def test_r73_a_quota_in_mid_walk_keeps_60_tickets_and_waits_no_longer_than_it_ma
             call.page({"items": records(number * 30, number * 30 + 30), "next": str(number + 1)})
 
     began = time.monotonic()
-    asked = ask(listing(TOKEN), respond, budget={"max_seconds": 5, "max_retries": 3})
+    asked = ask(listing(TOKEN), respond, budget={"max_seconds": 25, "max_retries": 3})
     result = asked.result
-    assert time.monotonic() - began < 4
+    assert time.monotonic() - began < 20
     assert (result.status, result.returned, result.finding_count) == ("partial", 60, None)
     assert set(result.codes) == {"RATE_LIMITED"}
     assert (result.continuation.kind, getattr(result.continuation, "seconds", None)) == ("retry_after", 30)
