@@ -10,6 +10,7 @@ from unabridged.contract import (
     CaseError,
     ContractViolation,
     InvalidInput,
+    LedgerUnavailable,
     MissingExtra,
     NotComplete,
     NotYetSupported,
@@ -29,6 +30,7 @@ ERRORS = [
     NotComplete(status="partial", codes=("RATE_LIMITED",)),
     TicketRefused(),
     UnresolvedHandle(),
+    LedgerUnavailable(why="it took longer than 5 s"),
     MissingExtra(extra="cli", module="click"),
 ]
 

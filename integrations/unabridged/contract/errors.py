@@ -9,6 +9,7 @@ UnabridgedError
 ├── NotYetSupported       the format knows the feature, this version does not
 ├── NotComplete           a caller demanded a complete read and has none
 ├── UnresolvedHandle      a handle that this session does not know
+├── LedgerUnavailable     what a session has read cannot be looked up or written down
 ├── TicketRefused         a token that is not good for what it was presented for
 └── MissingExtra          an optional dependency is not installed
 ```
@@ -147,6 +148,16 @@ class UnresolvedHandle(UnabridgedError):
 
     def _message(self, **fields: Any) -> str:
         return "the handle is not known in this session; read again to get a new one"
+
+
+class LedgerUnavailable(UnabridgedError):
+    """What a session has read cannot be looked up or written down: its ledger is away, slow, or refused."""
+
+    def __init__(self, *, why: str = "it cannot be reached") -> None:
+        super().__init__(why=why)
+
+    def _message(self, **fields: Any) -> str:
+        return f"the ledger is not available: {fields['why']}"
 
 
 class TicketRefused(UnabridgedError):

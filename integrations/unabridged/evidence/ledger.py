@@ -6,6 +6,7 @@ import hashlib
 import heapq
 import threading
 from collections import OrderedDict, deque
+from collections.abc import Hashable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
