@@ -10,6 +10,7 @@ from ldap3.core import exceptions
 from unabridged import Budget, Query
 from unabridged.contract import InvalidInput
 from unabridged.sources.ldap import read_ldap
+from unabridged.testing import VirtualClock
 
 PAGED = "1.2.840.113556.1.4.319"
 
@@ -144,7 +145,8 @@ def test_a_connection_that_breaks_keeps_the_pages_before(error: Exception, key: 
 
 def test_the_time_that_is_left_is_the_servers_limit_too() -> None:
     connection = Played(page("a"))
-    read_ldap(connection, "dc=x", resource=Query("people", page_size=7), budget=Budget(max_seconds=2.5))
+    query = Query("people", page_size=7)
+    read_ldap(connection, "dc=x", resource=query, budget=Budget(max_seconds=2.5), clock=VirtualClock())
     assert (connection.asked[0]["time_limit"], connection.asked[0]["paged_size"]) == (3, 7)
 
 

@@ -16,6 +16,7 @@ from unabridged.profiles import load_profile
 from unabridged.reading import SystemClock
 from unabridged.sources.mcp import mcp_result, read_mcp_list, read_mcp_tool
 from unabridged.sources.mcp.exchange import ServerError
+from unabridged.testing import VirtualClock
 
 
 def tool(name: str) -> types.Tool:
@@ -135,7 +136,14 @@ async def test_a_server_that_is_silent_runs_into_the_time_of_one_exchange() -> N
 
 
 async def test_a_server_that_is_silent_runs_into_the_time_of_the_read() -> None:
-    result = await tools(page("a", cursor="2"), "slow", budget=Budget(max_seconds=0.05))
+    class Slow(Scripted):
+        async def list_tools(self, **asked: Any) -> Any:
+            clock.advance(59)
+            return await super().list_tools(**asked)
+
+    clock = VirtualClock()
+    source = Slow(page("a", cursor="2"), "slow")
+    result = await read_mcp_list(source, "tools", budget=Budget(max_seconds=59.05), clock=clock)
     assert (result.status, result.ids, keys(result)) == ("partial", ("a",), ["TIME_BUDGET_EXCEEDED:max_seconds"])
 
 
