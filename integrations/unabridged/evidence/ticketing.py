@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hmac
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from unabridged.audit.canonical import canonical
 from unabridged.contract import InvalidInput, NotComplete, ReadResult, Selection, TicketRefused
 
 from .selections import Selected, chosen_ids, part_of
@@ -26,6 +28,14 @@ class SessionTickets:
 
     def __repr__(self) -> str:
         return f"<SessionTickets of {self._session!r}>"
+
+    def digest(self, value: Any) -> str:
+        """Returns a keyed digest of JSON values, hex; the key is the ledger's, so that nothing can be guessed from it.
+
+        Raises:
+            InvalidInput: the value has no JSON form.
+        """
+        return hmac.digest(self._session.ledger.secret, canonical(value), "sha256").hex()
 
     def issue(
         self,

@@ -1,0 +1,170 @@
+"""A decision about a card, and the ticket that carries it where it is taken elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Literal, get_args
+
+from unabridged.contract import InvalidInput, UnabridgedError
+from unabridged.evidence import Session
+
+from .card import CARD_OPTIONS, Card, CardOption
+
+By = Literal["person", "policy"]
+_MAPPED: Final = frozenset({"decision", "ids", "deadline_s", "binding", "by"})
+_MOST_IDS: Final = 100_000
+
+
+class ApprovalStale(UnabridgedError):
+    """A decision is not one about this card: other arguments, other evidence, more targets, or no option of it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def _message(self, **fields: Any) -> str:
+        return "the decision does not fit what was asked"
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What was decided about a card.
+
+    Attributes:
+        kind: one of the options of the card.
+        ids: for `go_ahead_for`, the ids that may be touched.
+        deadline_s: for `retry_with_deadline`, the seconds that the read may take.
+        by: who decided, a person or a policy.
+        binding: the binding of the card that was decided on, where the decision travelled.
+    """
+
+    kind: CardOption
+    ids: tuple[Any, ...] | None = field(default=None, repr=False)
+    deadline_s: float | None = None
+    by: By = "person"
+    binding: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in CARD_OPTIONS:
+            raise InvalidInput(field="decision", rule=f"must be one of {', '.join(CARD_OPTIONS)}")
+        if self.by not in get_args(By):
+            raise InvalidInput(field="by", rule="must be person or policy")
+        if (self.ids is not None) != (self.kind == "go_ahead_for"):
+            raise InvalidInput(field="ids", rule="go with go_ahead_for, and only with it")
+        if self.ids is not None and not 0 < len(self.ids) <= _MOST_IDS:
+            raise InvalidInput(field="ids", rule=f"must be 1 to {_MOST_IDS} ids")
+        if self.ids is not None and not all(
+            isinstance(i, str | int | float) and not isinstance(i, bool) for i in self.ids
+        ):
+            raise InvalidInput(field="ids", rule="must hold ids only: texts and numbers")
+        if self.deadline_s is not None and (
+            isinstance(self.deadline_s, bool) or not isinstance(self.deadline_s, int | float) or not self.deadline_s > 0
+        ):
+            raise InvalidInput(field="deadline_s", rule="must be a number of seconds above 0")
+
+    @classmethod
+    def approve(cls, *, by: By = "person") -> Decision:
+        """The write may run as it is."""
+        return cls("approve", by=by)
+
+    @classmethod
+    def restrict(cls, *, by: By = "person") -> Decision:
+        """The write may touch those of its targets that the reads returned."""
+        return cls("restrict_to_returned", by=by)
+
+    @classmethod
+    def go_ahead(cls, ids: Iterable[Any], *, by: By = "person") -> Decision:
+        """The write may touch these ids, whatever was not read."""
+        return cls("go_ahead_for", tuple(ids), by=by)
+
+    @classmethod
+    def retry(cls, deadline_s: float | None = None, *, by: By = "person") -> Decision:
+        """The read is to be tried again, with more time."""
+        return cls("retry_with_deadline", deadline_s=deadline_s, by=by)
+
+    @classmethod
+    def abandon(cls, *, by: By = "person") -> Decision:
+        """The write does not run."""
+        return cls("abandon", by=by)
+
+
+Approver = Callable[[Card], "Decision | bool | str | Mapping[str, Any] | Awaitable[Any]"]
+"""Decides on a card: yes or no, a decision, the token of one that was taken elsewhere, or one as JSON."""
+
+
+def decision_of(value: Any, card: Card) -> Decision:
+    """Returns what an approver answered, as a decision about just this card.
+
+    Raises:
+        InvalidInput: it is no decision.
+        ApprovalStale: it is one about something else, or none of the options.
+    """
+    decision = _read(value)
+    if decision.binding is not None and decision.binding != card.binding:
+        raise ApprovalStale
+    if decision.kind not in card.options:
+        raise ApprovalStale
+    return replace(decision, binding=card.binding)
+
+
+def _read(value: Any) -> Decision:
+    if isinstance(value, Decision):
+        return value
+    if value is True:
+        return Decision.approve()
+    if value is False or value is None:
+        return Decision.abandon()
+    if not isinstance(value, Mapping):
+        raise InvalidInput(field="decision", rule="must be true, false, a Decision or an object")
+    if not _MAPPED.issuperset(value):
+        raise InvalidInput(field="decision", rule=f"may hold {', '.join(sorted(_MAPPED))} only")
+    if not isinstance(value.get("binding"), str):
+        raise InvalidInput(field="decision.binding", rule="must be that of the card")
+    ids = value.get("ids")
+    if ids is not None and not isinstance(ids, list | tuple):
+        raise InvalidInput(field="decision.ids", rule="must be a list of ids")
+    return Decision(
+        value.get("decision"),  # type: ignore[arg-type]
+        None if ids is None else tuple(ids), value.get("deadline_s"), value.get("by", "person"), value["binding"],
+    )  # fmt: skip
+
+
+def approve(session: Session, card: Card, decision: Decision | bool, *, ttl_s: float = 900.0) -> str:
+    """Keeps a decision that is taken away from the run that asked; returns its token, good once for what it is about.
+
+    It is a ceiling: more targets than the card told of ask again, and so do other arguments and other evidence.
+
+    Raises:
+        InvalidInput: the decision, or the time, breaks a rule.
+        ApprovalStale: the card does not offer it.
+    """
+    taken = decision_of(decision, card)
+    payload = {
+        "binding": card.binding, "ceiling": card.targets, "kind": taken.kind, "by": taken.by,
+        "ids": None if taken.ids is None else list(taken.ids), "deadline_s": taken.deadline_s,
+    }  # fmt: skip
+    return session.tickets.issue("approval", action=card.action, ttl_s=ttl_s, payload=payload)
+
+
+def redeem_approval(session: Session, token: object, card: Card) -> Decision:
+    """Spends a kept decision for what is asked now.
+
+    Raises:
+        TicketRefused: it is forged, expired, spent, or of another session or action.
+        ApprovalStale: it is about other arguments or other evidence, or about fewer targets; it is not spent then.
+    """
+    payload = session.tickets.look(token, kind="approval", action=card.action).payload
+    if (
+        not isinstance(payload, Mapping)
+        or payload.get("binding") != card.binding
+        or payload["kind"] not in card.options
+    ):
+        raise ApprovalStale
+    ceiling = payload["ceiling"]
+    if ceiling is not None and (card.targets is None or card.targets > ceiling):
+        raise ApprovalStale
+    session.tickets.redeem(token, kind="approval", action=card.action)
+    ids = payload["ids"]
+    return Decision(
+        payload["kind"], None if ids is None else tuple(ids), payload["deadline_s"], payload["by"], card.binding
+    )
