@@ -279,15 +279,18 @@ def lambda_list() -> list[dict[str, str]]:
 
 
 async def test_a_cancelled_read_is_unavailable() -> None:
+    started = asyncio.Event()
+
     @read_tool("orders")
     async def slow() -> list[int]:
         """Lists slowly."""
-        await asyncio.sleep(30)
+        started.set()
+        await asyncio.sleep(60)
         return []
 
     with session("body-cancelled") as s:
         task = asyncio.create_task(slow.ainvoke({}))
-        await asyncio.sleep(0.05)
+        await started.wait()
         assert [r.is_pending for r in s.reads] == [True]
         task.cancel()
         with pytest.raises(asyncio.CancelledError):

@@ -317,14 +317,17 @@ def test_an_interrupt_withdraws_a_read_and_a_failure_is_unavailable() -> None:
 
 
 async def test_a_cancelled_bare_read_is_unavailable() -> None:
+    started = asyncio.Event()
+
     @tool
     async def slow() -> Any:
         """Is slow."""
-        await asyncio.sleep(30)
+        started.set()
+        await asyncio.sleep(60)
 
     guard = PartialReadGuard(reads={"slow": "orders"})
     task = asyncio.create_task(slow.ainvoke({}, {"callbacks": [guard]}))
-    await asyncio.sleep(0.05)
+    await started.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from llama_index.core import instrumentation
-from llama_index.core.agent.workflow import AgentWorkflow, FunctionAgent, ReActAgent, ToolCall
+from llama_index.core.agent.workflow import AgentWorkflow, FunctionAgent, ReActAgent, ToolCall, ToolCallResult
 from llama_index.core.instrumentation.span_handlers import SimpleSpanHandler
 from llama_index.core.memory import ChatMemoryBuffer
 from llama_index.core.tools import FunctionTool
@@ -58,12 +58,11 @@ def codes(text: Any) -> list[str]:
 
 
 async def test_an_injected_write_with_the_id_of_a_read_does_not_pass_for_it() -> None:
-    shop, started = Shop(), asyncio.Event()
+    shop, is_judged = Shop(), asyncio.Event()
 
     async def list_orders() -> Any:
-        """Lists orders."""
-        started.set()
-        await asyncio.sleep(0.2)
+        """Lists orders, and comes back once the write has been answered."""
+        await asyncio.wait_for(is_judged.wait(), 60)
         return result()
 
     tools = protect([list_orders, *shop.tools()[1:]], reads={"list_orders": "orders"})
@@ -72,7 +71,10 @@ async def test_an_injected_write_with_the_id_of_a_read_does_not_pass_for_it() ->
     async for event in handler.stream_events():
         if isinstance(event, ToolCall) and event.tool_name == "list_orders":
             handler.ctx.send_event(ToolCall(tool_name="archive", tool_kwargs={"ids": ["o-1"]}, tool_id=event.tool_id))
+        if isinstance(event, ToolCallResult) and event.tool_name == "archive":
+            is_judged.set()
     await handler
+    assert is_judged.is_set()
     assert shop.written == []
 
 

@@ -303,13 +303,16 @@ async def test_a_judge_gets_the_value_and_the_call_and_may_fail() -> None:
 
 
 async def test_a_cancelled_read_is_recorded_as_unavailable() -> None:
+    started = asyncio.Event()
+
     @read_tool("orders")
     async def list_orders() -> Any:
+        started.set()
         await asyncio.sleep(60)
 
     with case() as s:
         task = asyncio.create_task(list_orders.acall())
-        await asyncio.sleep(0.01)
+        await started.wait()
         assert s.reads[0].is_pending
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -327,7 +330,7 @@ async def test_a_deadline_is_offered_capped_and_kept(takes: bool) -> None:
         return result()
 
     async def slow() -> Any:
-        await asyncio.sleep(5)
+        await asyncio.sleep(60)
 
     tool = read_tool("orders", deadline=True)(slow_taking if takes else slow)
     assert "deadline_s" in tool.metadata.get_parameters_dict()["properties"]
@@ -348,7 +351,7 @@ def test_a_sync_body_is_abandoned_at_its_deadline() -> None:
 
     @read_tool("orders", deadline=True)
     def list_orders() -> Any:
-        stop.wait(5)
+        stop.wait(60)
 
     with case() as s:
         assert list_orders.call(deadline_s=0.01).is_error
