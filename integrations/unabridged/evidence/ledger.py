@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import heapq
+import secrets
 import threading
 from collections import OrderedDict, deque
-from collections.abc import Hashable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -141,7 +141,6 @@ class Journal:
     deadlines: list[tuple[datetime, str]] = field(default_factory=list)
     dropped: deque[str] = field(default_factory=deque)
     """Read ids whose records the store has dropped, not yet noted; other sessions' threads may append."""
-    noted: set[Hashable] = field(default_factory=set)
     told: dict[str, Any] = field(default_factory=dict)
     notes: dict[str, Any] = field(default_factory=dict)
     """What the tool boundary keeps beside a read, by read id: how its records may be shown, the handle of the whole."""
@@ -182,6 +181,13 @@ class Journal:
             heapq.heappush(self.deadlines, (read.deadline, read.id))
         return self.evidence.add(read, declared=declared)
 
+    def route(self, handle: object) -> Any:
+        """Returns what a handle leads to; nothing for one that is not known."""
+        if not isinstance(handle, str):
+            return None
+        found = self.handles.get(handle)
+        return self.handles.get(self.name(handle)) if found is None else found
+
     def name(self, text: str) -> str:
         """Returns the form in which a handle, a call or a mark is known here."""
         mask = self.evidence.mask
@@ -202,7 +208,7 @@ class Journal:
         self.alive = False
         self.evidence = Evidence(mask=self.evidence.mask)
         for held in (
-            self.handles, self.calls, self.repeats, self.deadlines, self.dropped, self.noted, self.told, self.notes,
+            self.handles, self.calls, self.repeats, self.deadlines, self.dropped, self.told, self.notes,
         ):  # fmt: skip
             held.clear()
 
@@ -229,6 +235,11 @@ class Ledger(Protocol):
     @property
     def desk(self) -> TicketDesk:
         """Where the tickets of its sessions are kept."""
+        ...
+
+    @property
+    def secret(self) -> bytes:
+        """The key of the digests by which a decision is bound to a write; the same for all who use the ledger."""
         ...
 
     def open(self, key: SessionKey, *, now: datetime) -> Journal:
@@ -308,6 +319,7 @@ class MemoryLedger:
             raise InvalidInput(field="max_sessions", rule="must be at least 1")
         self.store: ResultStore = MemoryStore() if store is None else store
         self.desk: TicketDesk = MemoryDesk() if desk is None else desk
+        self.secret: bytes = secrets.token_bytes(32)
         self._max_sessions = max_sessions
         self._max_age = timedelta(seconds=max_age_s)
         self._shared = shared

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import heapq
 import logging
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from contextvars import ContextVar, Token
 from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from unabridged import _ambient, _trail
 from unabridged.contract import (
     Intent,
     InvalidInput,
+    LedgerUnavailable,
     ReadResult,
     RepeatRead,
     Selection,
@@ -27,7 +28,19 @@ from unabridged.contract import (
 from .guard import judge_write
 from .header import Asked, AskedFor, RecordedRead, asked_of, deadline_at, failed, header_of, utc_now
 from .intent import OnFail, Verdict, WriteIntent
-from .ledger import Journal, Ledger, Recorded, SessionKey, Settled, Shown, Turn, Withdrawn
+from .ledger import (
+    Called,
+    Handed,
+    Journal,
+    Ledger,
+    Noted,
+    Recorded,
+    Repeated,
+    SessionKey,
+    Settled,
+    Shown,
+    Withdrawn,
+)
 from .pending import MAX_REPEATS, Pending, Route, SourceRoute, StoredRest
 from .store import ResultStore
 from .ticketing import SessionTickets
@@ -39,6 +52,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("unabridged.evidence")
 DEADLINE_S: Final = 120.0
 """How long a read may be in flight, unless it says otherwise."""
+_Judged = TypeVar("_Judged")
 _entered: Final[ContextVar[tuple[Token[_ambient.Recorder | None], ...]]] = ContextVar("unabridged_entered", default=())
 """The tokens of the `with` blocks around the running code, the innermost last."""
 
@@ -105,16 +119,17 @@ class Session:
 
     @property
     def evidence(self) -> Evidence:
-        """The indexed view of the reads; it grows as the session goes on."""
-        return self._journal.evidence
+        """The indexed view of the reads, up to date; it grows as the session goes on."""
+        with self._turn() as (journal, _):
+            return journal.evidence
 
     @property
     def reads(self) -> Evidence:
         """The headers of all reads in their order, also of those that do not stand any more."""
-        return self._journal.evidence
+        return self.evidence
 
-    def _turn(self) -> Turn:
-        return Turn(self._journal, self.ledger, self._now())
+    def _turn(self) -> AbstractContextManager[tuple[Journal, datetime]]:
+        return self.ledger.turn(self._journal, now=self._now())
 
     def record(
         self,
@@ -142,11 +157,11 @@ class Session:
     def _record(self, journal: Journal, event: Recorded, result: ReadResult, now: datetime) -> RecordedRead:
         header = event.read
         first = journal.evidence.find(header.id) is None
-        if first and not self.store.put(self.key.digest, result, now=now, on_drop=journal.dropped.append):
+        if first and not (
+            journal.alive and self.store.put(self.key.digest, result, now=now, on_drop=journal.dropped.append)
+        ):
             header.held.drop()
         read = journal.append(event) or header
-        if read.call_id is not None:
-            journal.calls.add(read.call_id)
         if not first:
             return read
         self._keep_handle(journal, read, result)
@@ -187,9 +202,6 @@ class Session:
             until = deadline_at(now, deadline_s)
             read = Asked(resource, filters or {}, intent, key, call_id).pending(started_at=now, deadline=until)
             journal.append(Recorded(read))
-            heapq.heappush(journal.deadlines, (until, read.id))
-            if call_id is not None:
-                journal.calls.add(call_id)
             return Pending(read.id, resource, key, call_id, now, until)
 
     def finish(
@@ -230,9 +242,7 @@ class Session:
     def withdraw(self, pending: Pending) -> None:
         """Takes a read in flight back: it was interrupted and will be asked for again."""
         with self._turn() as (journal, _):
-            journal.append(Withdrawn(pending.id))
-            if pending.call_id is not None:
-                journal.calls.discard(pending.call_id)
+            journal.append(Withdrawn(pending.id, pending.call_id))
 
     def presented(self, read_id: str, shown: int, *, handle: str | None = None) -> str | None:
         """Notes that only the first `shown` records of a read were shown; returns a handle to the rest.
@@ -248,7 +258,7 @@ class Session:
             if not rest:
                 return None
             handle = handle or new_handle()
-            journal.handles[handle] = (read_id, shown)
+            journal.append(Handed(handle, read_id, shown))
             return handle
 
     def counted(self, read_id: str) -> None:
@@ -260,8 +270,24 @@ class Session:
 
     @property
     def notes(self) -> dict[str, Any]:
-        """What the tool boundary keeps beside a read, by read id; it is shared by all sessions of the key."""
+        """What the tool boundary keeps beside a read, by read id; shared by all sessions of the key in this process."""
         return self._journal.notes
+
+    def keep_note(self, name: str, note: Any) -> None:
+        """Notes something that must be known of a read in every process of the session.
+
+        Args:
+            name: what it is found by, such as the id of the read.
+            note: JSON that holds no value of a record or a filter: names of fields, numbers, true or false.
+        """
+        with self._turn() as (journal, _):
+            if journal.told.get(journal.name(name)) != note:
+                journal.append(Noted(name, note))
+
+    def note_of(self, name: str) -> Any:
+        """Returns what was noted under a name, in whichever process; nothing where nothing was."""
+        with self._turn() as (journal, _):
+            return journal.told.get(journal.name(name))
 
     def whole(self, read_id: str) -> str | None:
         """Returns a handle to a recorded read from its first record on; nothing where the read is not known."""
@@ -269,14 +295,16 @@ class Session:
             read = journal.evidence.find(read_id)
             if read is None or read.status == "unavailable":
                 return None
-            handle: str = journal.notes.setdefault(f"{read_id}:whole", new_handle())
-            journal.handles[handle] = (read_id, 0)
+            handle: str | None = journal.notes.get(f"{read_id}:whole")
+            if handle is None:
+                handle = journal.notes[f"{read_id}:whole"] = new_handle()
+                journal.append(Handed(handle, read_id, 0))
             return handle
 
     def read_of(self, handle: str) -> RecordedRead | None:
         """Returns the read that a handle leads on from, without going there; nothing for a handle of no read."""
         with self._turn() as (journal, _):
-            route = journal.handles.get(handle) if isinstance(handle, str) else None
+            route = journal.route(handle)
             if isinstance(route, tuple):
                 return journal.evidence.find(route[0])
             return route.read if isinstance(route, SourceRoute) else None
@@ -284,13 +312,14 @@ class Session:
     def resolve(self, handle: str) -> Route:
         """Returns what a handle of this session leads to: the stored rest of a read, or the way on at its source.
 
-        A read that starts again may do so three times in a session.
+        A read that starts again may do so three times in a session. The way on at a source leads on in the process
+        that read there only: it holds what the source was asked with. The stored rest is found from every process.
 
         Raises:
             UnresolvedHandle: the handle is of another session, forgotten, spent, or never was one.
         """
         with self._turn() as (journal, now):
-            route = journal.handles.get(handle) if isinstance(handle, str) else None
+            route = journal.route(handle)
             if isinstance(route, tuple):
                 return self._stored_rest(journal, *route, now=now)
             if not isinstance(route, SourceRoute) or not journal.alive:
@@ -301,7 +330,7 @@ class Session:
             spent = journal.repeats.get(scope, 0)
             if spent >= MAX_REPEATS or route.attempts_left <= 0:
                 raise UnresolvedHandle
-            journal.repeats[scope] = spent + 1
+            journal.append(Repeated(*scope))
             return replace(route, attempts_left=MAX_REPEATS - spent - 1)
 
     def _stored_rest(self, journal: Journal, read_id: str, start: int, *, now: datetime) -> StoredRest:
@@ -313,8 +342,8 @@ class Session:
 
     def repeats_left(self, resource: str, filters: Mapping[str, Any] | None = None) -> int:
         """Returns how often a read of this scope may still be started again after it failed altogether."""
-        scope = Asked(resource, filters or {}).pending().filter_key
         with self._turn() as (journal, _):
+            scope = Asked(resource, filters or {}).pending().masked(journal.evidence.mask).filter_key
             return max(0, MAX_REPEATS - journal.repeats.get((resource, scope), 0))
 
     @cached_property
@@ -332,19 +361,28 @@ class Session:
 
     def knows_call(self, call_id: str) -> bool:
         """Tells whether a tool call was recorded here."""
-        with self._journal.lock:
-            return call_id in self._journal.calls
+        with self._turn() as (journal, _):
+            return journal.name(call_id) in journal.calls
 
     def note_call(self, call_id: str) -> None:
-        """Notes a tool call that leaves no evidence, so that its result in the history is not foreign."""
-        with self._journal.lock:
-            self._journal.calls.add(call_id)
+        """Notes a tool call that leaves no evidence, so that its result in the history is not foreign.
+
+        Where that cannot be written down the result counts as foreign, and holds back writes.
+        """
+        try:
+            with self._turn() as (journal, _):
+                if journal.name(call_id) not in journal.calls:
+                    journal.append(Called(call_id))
+        except LedgerUnavailable as error:
+            _log.error("a call was not noted: %s", error)
 
     def first_time(self, mark: Hashable) -> bool:
         """Tells whether something is noted for the first time in this session, such as a warning past its expiry."""
-        with self._journal.lock:
-            known = mark in self._journal.noted
-            self._journal.noted.add(mark)
+        name = f"first:{mark!r}"
+        with self._turn() as (journal, _):
+            known = journal.name(name) in journal.told
+            if not known:
+                journal.append(Noted(name))
             return not known
 
     def import_history(self, entries: Iterable[Asked]) -> int:
@@ -356,11 +394,9 @@ class Session:
         count = 0
         with self._turn() as (journal, _):
             for entry in entries:
-                if entry.call_id is None or entry.call_id not in journal.calls:
+                if entry.call_id is None or journal.name(entry.call_id) not in journal.calls:
                     journal.append(Recorded(entry.from_history()))
                     count += 1
-                if entry.call_id is not None:
-                    journal.calls.add(entry.call_id)
         return count
 
     def judge_write(
@@ -398,21 +434,24 @@ class Session:
         """Returns the answer with its caveats and its outcome; its coverage comes from the ledger."""
         from unabridged.answers import judge_answer
 
-        with self._turn() as (journal, _):
-            return judge_answer(text, self._known(journal), claims=claims, language=language)
+        return self._on_what_is_known(lambda known: judge_answer(text, known, claims=claims, language=language))
 
     def caveats(self, *, language: str | None = None) -> tuple[Caveat, ...]:
         """Returns a caveat for every read that is not complete."""
         from unabridged.answers import caveats
 
-        with self._turn() as (journal, _):
-            return caveats(self._known(journal), language=language)
+        return self._on_what_is_known(lambda known: caveats(known, language=language))
 
-    @staticmethod
-    def _known(journal: Journal) -> Evidence:
-        """Returns the evidence; of a session that was evicted or erased, that nothing can be said."""
-        evidence = journal.evidence
-        return evidence if journal.alive else Evidence([Asked("session").from_history()])
+    def _on_what_is_known(self, judge: Callable[[Evidence], _Judged]) -> _Judged:
+        """Judges the evidence; of a session that was evicted or erased, or cannot be looked up, nothing is known."""
+        try:
+            with self._turn() as (journal, _):
+                evidence = journal.evidence
+                if journal.alive:
+                    return judge(evidence)
+        except LedgerUnavailable as error:
+            _log.error("what was read is not known: %s", error)
+        return judge(Evidence([Asked("session").from_history()]))
 
     def erase(self) -> None:
         """Forgets headers, records and handles. Writes are refused until a session of the key is opened anew."""
