@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
+from multiprocessing import get_context
 from typing import Any
 
 import pytest
@@ -323,9 +324,14 @@ def fleet_server() -> Iterator[Server]:
 HEADERS = {"Authorization": "Bearer t0ken"}
 
 
-@pytest.mark.parametrize("kind", [ThreadPoolExecutor, ProcessPoolExecutor])
+def processes(workers: int) -> ProcessPoolExecutor:
+    """Processes that begin anew: one that is forked may find a lock that a thread of the server held."""
+    return ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
+
+
+@pytest.mark.parametrize("kind", [ThreadPoolExecutor, processes])
 def test_any_executor_reads_the_sources_of_a_fan_out(kind: Any) -> None:
-    budget = Budget(max_retries=0)
+    budget = Budget(max_retries=0, max_seconds=600)  # processes take their time to start
     with fleet_server() as server, session(f"fleet {kind.__name__}") as s:
         url = server.url + "/{source}"
         here = read(fan(), "things", url=url, headers=HEADERS, budget=budget)
