@@ -14,6 +14,7 @@ from typing import Any
 from click.testing import CliRunner, Result
 from reading.served import Call, Server
 from unabridged.cli.app import cli
+from unabridged.cli.saving.sweeper import seal
 
 TOKEN: dict[str, Any] = {
     "by": "token", "read": "next", "send": {"query": "cursor"}, "ends_on": ["null"], "empty_token": "illegal",
@@ -39,6 +40,10 @@ class Place:
     def status(self) -> dict[str, Any]:
         found: dict[str, Any] = json.loads((self.folder / "things.jsonl.status.json").read_text())
         return found
+
+    def change_status(self, document: dict[str, Any]) -> None:
+        """Writes another status file, as if a run had written it."""
+        (self.folder / "things.jsonl.status.json").write_text(json.dumps(seal(document)))
 
     def files(self) -> set[str]:
         return {path.name for path in self.folder.iterdir()} - {"profile.json"}

@@ -138,7 +138,7 @@ def test_a_sweeper_cuts_what_is_no_whole_page_and_leaves_a_file_that_another_run
     with serving(paged([1], [2], [3])) as server:
         assert place.run(server.url, "--max-pages", "2").exit_code == 3
     status = place.folder / "things.jsonl.status.json"
-    status.write_text(json.dumps(place.status() | {"state": "running"}))
+    place.change_status(place.status() | {"state": "running"})
     whole = place.part.read_bytes()
     place.part.write_bytes(whole + b'{"id":3,"te')
     with place.part.open("ab") as taken:

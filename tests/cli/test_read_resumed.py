@@ -28,7 +28,7 @@ def changed(place: Place, *path: str, value: Any) -> None:
     for part in path[:-1]:
         at = at[part]
     at[path[-1]] = value
-    (place.folder / "things.jsonl.status.json").write_text(json.dumps(status))
+    place.change_status(status)
 
 
 def test_a_cursor_that_may_be_kept_is_gone_on_from(place: Place) -> None:

@@ -74,7 +74,7 @@ def test_a_digest_does_not_depend_on_where_pages_end() -> None:
 
 
 def test_ids_are_compared_as_json_values() -> None:
-    found = reconcile({1: 1, "2": "2"}, {1: 1, 2: 2}, is_proven=True)
+    found = reconcile({1: 1, "2": "2"}, {1: 1, 2: 2})
     assert (found.again, found.new, found.missing) == (1, (2,), ("2",))
 
 
@@ -128,6 +128,16 @@ def test_a_signal_waits_until_a_page_is_saved() -> None:
         os.kill(os.getpid(), signal.SIGTERM)  # a second one changes nothing
     assert saved == [1]
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+def test_a_signal_that_comes_before_a_run_can_be_stopped_stops_it_then() -> None:
+    begun: list[str] = []
+    with Interruptible(armed=False) as stop:
+        os.kill(os.getpid(), signal.SIGTERM)
+        begun.append("files")
+        with pytest.raises(Interrupted, match="SIGTERM"):
+            stop.arm()
+    assert begun == ["files"]
 
 
 def test_a_run_that_is_being_closed_is_not_stopped() -> None:

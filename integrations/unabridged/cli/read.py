@@ -45,6 +45,7 @@ _AT_LEAST_1: Final = click.IntRange(min=1)
 @click.option("--header-file", "files", metavar="FILE", multiple=True, type=Path, help="Fields, one a line.")
 @click.option("--bearer-env", metavar="VARIABLE", help="The variable that holds a bearer token.")
 @click.option("--resume", is_flag=True, help="Go on from an unfinished run, or read anew and compare the ids.")
+@click.option("--same-caller", is_flag=True, help="With --resume: the credentials are new, the caller is not.")
 @click.option("--overwrite", is_flag=True, help="Replace the files of an earlier run.")
 @click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
 def read(url: str, profile_name: str, **options: Any) -> None:
@@ -56,8 +57,12 @@ def read(url: str, profile_name: str, **options: Any) -> None:
     the records go to stdout).
 
     Credentials belong into the environment or a file. They go to the URL's origin only, and into no file and no
-    output. --resume goes on from a cursor only where the profile says that it may outlive its session; otherwise it
-    reads from the first page and says which ids are new and which are gone.
+    output. --resume goes on from a cursor only where the profile says that it may outlive its session, and where the
+    credentials are those of the earlier run or --same-caller says that they are the same caller's; otherwise it reads
+    from the first page and says which ids are new and which are gone. It refuses files that were changed since.
+
+    A cursor that dies during a run ends it, also where the profile says restart_once: pages before it are saved, and
+    two scans are never mixed. The next --resume begins anew.
 
     Exits with 0 when the read is complete, with 3 when it is partial or unknown, with 4 when it is unavailable, and
     with 2 for wrong use.
@@ -98,6 +103,7 @@ def _saved(url: str, profile_name: str, options: dict[str, Any]) -> Any:
         output=_stdout() if options["output"] == "-" else _path(options["output"], resource),
         resume=options["resume"],
         overwrite=options["overwrite"],
+        same_caller=options["same_caller"],
         in_flight=options["in_flight"],
     )
     progress = Progress(sys.stderr or io.StringIO(), clock=time.monotonic, quiet=options["quiet"])

@@ -78,8 +78,13 @@ class Reconciled:
     new: tuple[Any, ...]
     missing: tuple[Any, ...]
     """Ids of earlier runs that the fresh scan did not bring."""
-    is_proven: bool
-    """Whether the scan is complete, so that what is missing is gone from the scope."""
+    unproven: str = ""
+    """Why what is missing need not be gone from the scope; empty where the scan is complete and the caller the same."""
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether what is missing is gone."""
+        return not self.unproven
 
     def to_json(self) -> dict[str, Any]:
         """Returns the comparison as it stands in the status file; long lists are cut, and their lengths are not."""
@@ -101,16 +106,16 @@ class Reconciled:
         if self.is_proven:
             rest = f"{len(self.missing)} are gone since"
         else:
-            rest = f"{len(self.missing)} were not seen again, which proves nothing as this read is not complete"
+            rest = f"{len(self.missing)} were not seen again, which proves nothing as {self.unproven}"
         return f"of {self.earlier} ids of the earlier run {self.again} came again; {len(self.new)} are new, {rest}"
 
 
-def reconcile(earlier: dict[Hashable, Any], now: dict[Hashable, Any], *, is_proven: bool) -> Reconciled:
+def reconcile(earlier: dict[Hashable, Any], now: dict[Hashable, Any], *, unproven: str = "") -> Reconciled:
     """Compares the ids of earlier runs with those of a fresh scan, both by key."""
     return Reconciled(
         earlier=len(earlier),
         again=len(earlier.keys() & now.keys()),
         new=tuple(one for key, one in now.items() if key not in earlier),
         missing=tuple(one for key, one in earlier.items() if key not in now),
-        is_proven=is_proven,
+        unproven=unproven,
     )

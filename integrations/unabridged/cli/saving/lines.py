@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import time
@@ -19,6 +20,7 @@ except ModuleNotFoundError:  # a platform without advisory locks
 
 _BREAKS: Final = (("\u2028", "\\u2028"), ("\u2029", "\\u2029"), ("\u0085", "\\u0085"))
 """Characters at which some readers break lines although JSON allows them in a text."""
+_CHUNK: Final = 1024 * 1024
 _LOCK_ATTEMPTS: Final = 10
 _LOCK_PAUSE_S: Final = 0.05
 """A sweeper holds the lock for a moment after a run was killed."""
@@ -61,11 +63,20 @@ class PartFile:
 
     `settled` is how many bytes of it are whole pages; what stands after them is taken back when the run stops, and
     when a later one goes on. The kernel lets the lock go when the process ends, however it ends.
+
+    Args:
+        path: the file.
+        keep: how many bytes of an earlier run are gone on from.
+        content: the digest of these bytes.
+
+    Raises:
+        InvalidInput: another run has the file, or it is not what the earlier run left.
     """
 
-    def __init__(self, path: Path, *, keep: int = 0) -> None:
+    def __init__(self, path: Path, *, keep: int = 0, content: str | None = None) -> None:
         self.path = path
         self.settled = keep
+        self._hash = hashlib.sha256()
         self._file = _opened(path)
         try:
             self._lock()
@@ -73,10 +84,19 @@ class PartFile:
                 raise InvalidInput(field="--output", rule="is being written by another run")
             if os.fstat(self._file.fileno()).st_size < keep:
                 raise InvalidInput(field="--resume", rule="the file of the earlier run was changed since")
+            if keep:
+                self._hash = digest_of(path, upto=keep)
+            if content is not None and content != self.content:
+                raise InvalidInput(field="--resume", rule="the file of the earlier run was changed since")
             self._file.truncate(keep)
         except BaseException:
             self._file.close()
             raise
+
+    @property
+    def content(self) -> str:
+        """The digest of its whole pages."""
+        return f"sha256:{self._hash.hexdigest()}"
 
     def append(self, records: Sequence[Any]) -> None:
         """Writes a whole page of records."""
@@ -85,11 +105,16 @@ class PartFile:
         while rest:
             rest = rest[self._file.write(rest) or 0 :]
         self.settled += len(data)
+        self._hash.update(data)
+
+    def sync(self) -> None:
+        """Brings it to the disk."""
+        os.fsync(self._file.fileno())
 
     def settle(self) -> None:
         """Takes back what is not a whole page, and brings the rest to the disk."""
         self._file.truncate(self.settled)
-        os.fsync(self._file.fileno())
+        self.sync()
 
     def finish(self, target: Path) -> None:
         """Gives the file its own name, in one step."""
@@ -100,9 +125,10 @@ class PartFile:
     def replace_lines(self, lines: Iterator[bytes]) -> None:
         """Puts other lines in the place of all lines, in one step."""
         other = self.path.with_name(f"{self.path.name}.tmp")
-        with other.open("wb") as file:
+        with fresh(other) as file:
             file.writelines(lines)
             self.settled = file.tell()
+        self._hash = digest_of(other)
         self._file.close()
         os.replace(other, self.path)
         self._file = _opened(self.path)
@@ -146,6 +172,23 @@ def _opened(path: Path) -> Any:
         return path.open("ab", buffering=0)
     except OSError:
         raise InvalidInput(field="--output", rule="must name a file that can be written") from None
+
+
+def fresh(path: Path) -> BinaryIO:
+    """Opens a new file for a moment's use; what a killed run left there, or a link that somebody laid, is removed."""
+    path.unlink(missing_ok=True)
+    return path.open("xb")
+
+
+def digest_of(path: Path, *, upto: int | None = None) -> Any:
+    """Returns the running digest of a file, or of its first bytes."""
+    found = hashlib.sha256()
+    left = upto
+    with path.open("rb") as file:
+        while data := file.read(_CHUNK if left is None else min(_CHUNK, left)):
+            found.update(data)
+            left = None if left is None else left - len(data)
+    return found
 
 
 def read_lines(path: Path, *, upto: int | None = None) -> Iterator[bytes]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final, Literal
 
+from unabridged.contract.errors import InvalidInput
 from unabridged.contract.results import ReadResult, resume_of
 from unabridged.reading import Resume, SystemClock, Transport
 from unabridged.reading.api import Driving, _start, _transport
@@ -58,12 +59,22 @@ def save(job: SaveJob, *, progress: Progress, transport: Transport | None = None
         InvalidInput: an argument breaks a rule, or a file is in the way. Nothing was sent then.
     """
     resume = _start(job.profile, job.query, job.url, job.headers, job.budget, Driving(job.in_flight))
-    with Interruptible() as stop:
-        with stop.held():
+    with Interruptible(armed=False) as stop:
+        try:
             start = begin(job, now=resume.ask.clock.now(), say=progress.say)
+        except OSError:
+            raise _unwritable() from None
         with start:
-            run = _Run(job, start, replace(resume, chain=start.chain), progress)
+            try:
+                run = _Run(job, start, replace(resume, chain=start.chain), progress)
+            except OSError:
+                start.undo()
+                raise _unwritable() from None
             return run.to_its_end(transport or _transport(None, job.budget), stop)
+
+
+def _unwritable() -> InvalidInput:
+    return InvalidInput(field="--output", rule="must lie where files can be written and renamed")
 
 
 class _Run:
@@ -91,17 +102,19 @@ class _Run:
         """Reads until the read ends, a signal comes or a page cannot be saved."""
         state: Literal["finished", "interrupted", "failed"] = "finished"
         try:
-            with closing(self._links(transport)) as links:
-                for link in links:
-                    with stop.held():
-                        self._take(link)
+            stop.arm()
+            try:
+                with closing(self._links(transport)) as links:
+                    for link in links:
+                        with stop.held():
+                            self._take(link)
+            except OSError as error:
+                state = "failed"
+                self._progress.say(f"a page could not be saved: {error.strerror or type(error).__name__}")
+            stop.disarm()
         except Interrupted as signal:
-            state = "interrupted"
+            state = "interrupted" if state == "finished" else state
             self._progress.say(f"stopped by {signal.name}")
-        except OSError as error:
-            state = "failed"
-            self._progress.say(f"a page could not be saved: {error.strerror or type(error).__name__}")
-        stop.disarm()
         if self._whole.last is None:
             self._whole.add(cancelled_read(self._resume))
         header = self._header(state)
@@ -165,7 +178,7 @@ class _Run:
         if files is None or not isinstance(start.sink, PartFile):
             return
         part = start.sink
-        reconciled = self._reconciled(part, files, is_proven=header["complete"])
+        reconciled = self._reconciled(part, files, is_complete=header["complete"])
         if reconciled is not None:
             self._progress.say(reconciled.sentence())
         compared = None if reconciled is None else reconciled.to_json()
@@ -195,7 +208,7 @@ class _Run:
         else:
             put_back(self._job.profile, files, replace(before, state=state, header=header))
 
-    def _reconciled(self, part: PartFile, files: Files, *, is_proven: bool) -> Reconciled | None:
+    def _reconciled(self, part: PartFile, files: Files, *, is_complete: bool) -> Reconciled | None:
         start = self._start
         if start.before is None or not self._whole.has_content:
             return None
@@ -205,7 +218,9 @@ class _Run:
         now: dict[Any, Any] = {}
         for keys, found in self._ids.in_file(files.part, upto=part.settled):
             now.update(zip(keys, found, strict=True))
-        return reconcile(start.earlier, now, is_proven=is_proven)
+        if not is_complete:
+            return reconcile(start.earlier, now, unproven="this read is not complete")
+        return reconcile(start.earlier, now, unproven="another caller may have read them" if start.mixed else "")
 
     def _write(
         self, state: State, header: dict[str, Any] | None = None, *, file: str | None = "", reconciled: Any = None
@@ -225,6 +240,7 @@ class _Run:
             pages=whole.pages,
             duplicates=whole.duplicates,
             reasons=whole.standing(),
+            mixed=self._start.mixed,
         )
         status = Status(
             state=state,
@@ -232,6 +248,7 @@ class _Run:
             checkpoint=mark,
             records=self._records,
             bytes=sink.settled,
+            content=sink.content,
             header=header,
             reconciled=reconciled,
         )
@@ -239,6 +256,8 @@ class _Run:
         durable = header is not None or now - self._durable_at > _EVERY_S
         if durable:
             self._durable_at = now
+            if header is None:
+                sink.sync()  # on the disk, too, a status never speaks of records that are not there
         write_status(files.status, status, durable=durable)
 
 

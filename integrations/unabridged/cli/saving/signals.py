@@ -21,10 +21,14 @@ class Interrupted(BaseException):
 
 
 class Interruptible:
-    """While it is open, the first signal raises `Interrupted`: at once, or once a page has been saved."""
+    """While it is open, the first signal raises `Interrupted`: at once, or once a page has been saved.
 
-    def __init__(self) -> None:
-        self._armed = True
+    Args:
+        armed: whether it does so from the beginning, or from when it is armed.
+    """
+
+    def __init__(self, *, armed: bool = True) -> None:
+        self._armed = armed
         self._waiting: str | None = None
         self._before: dict[int, Any] = {}
 
@@ -33,8 +37,13 @@ class Interruptible:
         """Lets nothing inside the block be stopped halfway; a signal that came meanwhile is raised after it."""
         armed, self._armed = self._armed, False
         yield
-        self._armed = armed
-        if armed and self._waiting is not None:
+        if armed:
+            self.arm()
+
+    def arm(self) -> None:
+        """From here on the run can be stopped; a signal that came before is raised now."""
+        self._armed = True
+        if self._waiting is not None:
             self._armed = False
             raise Interrupted(self._waiting)
 

@@ -16,7 +16,7 @@ from unabridged.reading import Budget, Query
 from unabridged.reading.ask import Chain
 
 from .ids import Digest, Ids
-from .lines import PartFile, Stream, read_lines
+from .lines import PartFile, Stream, digest_of, fresh, read_lines
 from .place import CannotKeep, chain_at, is_resumable
 from .status import Checkpoint, Question, Status, read_status, write_status
 from .whole import Whole
@@ -35,6 +35,8 @@ class SaveJob:
     """A file, or a stream of bytes."""
     resume: bool = False
     overwrite: bool = False
+    same_caller: bool = False
+    """Whether other credentials than those of the earlier run are the same caller's."""
     in_flight: int = 8
     """Requests at a time, where pages or sources do not wait for each other."""
 
@@ -78,6 +80,13 @@ class Start:
     """The ids of earlier runs, by key, where a fresh scan is compared with them."""
     before: Status | None = None
     """How the earlier run stood, where a fresh scan takes its place."""
+    mixed: bool = False
+    """Whether records of earlier runs may be what another caller saw."""
+
+    def undo(self) -> None:
+        """Takes back the empty file of a run that could not even begin."""
+        if isinstance(self.sink, PartFile) and self.sink.settled == 0:
+            self.sink.remove()
 
     def __enter__(self) -> Self:
         return self
@@ -100,8 +109,10 @@ def begin(job: SaveJob, *, now: datetime, say: Callable[[str], None]) -> Start:
             question=Question.of(job.profile, job.query, job.url, headers=job.headers), sink=Stream(job.output)
         )
     files = Files(job.output)
-    if job.resume and not files.part.exists() and files.earlier.exists():
-        put_back(job.profile, files, read_status(files.status))  # a fresh scan was killed before it began
+    if files.target.is_symlink() or (files.target.exists() and not files.target.is_file()):
+        raise InvalidInput(field="--output", rule="must not lead over a link, a pipe or a device")
+    if job.resume and files.earlier.exists():
+        _recover(job.profile, files)
     if job.resume and files.part.exists():
         return _again(job, files, now=now, say=say)
     if job.resume and files.target.exists():
@@ -118,6 +129,16 @@ def begin(job: SaveJob, *, now: datetime, say: Callable[[str], None]) -> Start:
     )
 
 
+def _recover(profile: Profile, files: Files) -> None:
+    """Puts the records of earlier runs back where a fresh scan was killed before it began."""
+    status = read_status(files.status)
+    if files.part.exists():
+        if files.part.stat().st_size > 0 or status.bytes == 0:
+            return
+        PartFile(files.part).close()  # unless it is just about to begin
+    put_back(profile, files, status)
+
+
 def _again(job: SaveJob, files: Files, *, now: datetime, say: Callable[[str], None]) -> Start:
     status = read_status(files.status)
     mark = status.checkpoint
@@ -126,14 +147,15 @@ def _again(job: SaveJob, files: Files, *, now: datetime, say: Callable[[str], No
     if differs:
         raise InvalidInput(field="--resume", rule=f"the earlier run asked otherwise ({', '.join(differs)})")
     ids = Ids(job.profile)
-    part = PartFile(files.part, keep=status.bytes)
+    is_same = job.same_caller or question.credentials == mark.question.credentials
+    part = PartFile(files.part, keep=status.bytes, content=status.content)
     try:
         seen, digest, count = _ids_of(ids, files.part)
         if ids.exist and (count, digest.text) != (mark.seen, mark.digest):
             raise InvalidInput(field="--resume", rule="the file of the earlier run was changed since")
-        why = _why_afresh(job.profile, mark, now=now)
+        why = _why_afresh(job.profile, mark, is_same=is_same, now=now)
         if why is None:
-            start = _go_on(files, part, status, seen=seen, ids=ids)
+            start = _go_on(files, part, status, question, seen=seen, ids=ids)
             if start is not None:
                 start.digest = digest
                 say(f"going on after {status.records} records, from the place that the earlier run kept")
@@ -143,7 +165,9 @@ def _again(job: SaveJob, files: Files, *, now: datetime, say: Callable[[str], No
         part.close()
         raise
     say(f"reading from the first page: {why}; the ids of both runs are compared")
-    return _afresh(job, files, part, status, seen=seen if ids.exist else None)
+    mixed = not is_same or (mark.mixed and not job.same_caller)
+    start = _afresh(job, files, part, status, question, seen=seen if ids.exist else None)
+    return replace(start, mixed=mixed, before=replace(status, checkpoint=replace(mark, mixed=mixed)))
 
 
 def _ids_of(ids: Ids, path: Path) -> tuple[dict[Hashable, Any], Digest, int]:
@@ -157,12 +181,14 @@ def _ids_of(ids: Ids, path: Path) -> tuple[dict[Hashable, Any], Digest, int]:
     return seen, digest, count
 
 
-def _why_afresh(profile: Profile, mark: Checkpoint, *, now: datetime) -> str | None:
+def _why_afresh(profile: Profile, mark: Checkpoint, *, is_same: bool, now: datetime) -> str | None:
     """Returns why an earlier place is not gone on from; nothing when it may be."""
     if not is_resumable(profile):
         return "the profile does not say that a cursor may outlive its session"
     if mark.place is None:
         return "the earlier run kept no place"
+    if not is_same:
+        return "other credentials may see other records (--same-caller says that they are the same caller's)"
     ttl_s = None if profile.cursor is None else profile.cursor.ttl_s
     age_s = (now - mark.saved_at).total_seconds()
     if ttl_s is not None and not 0 <= age_s < ttl_s:
@@ -170,7 +196,9 @@ def _why_afresh(profile: Profile, mark: Checkpoint, *, now: datetime) -> str | N
     return None
 
 
-def _go_on(files: Files, part: PartFile, status: Status, *, seen: dict[Hashable, Any], ids: Ids) -> Start | None:
+def _go_on(
+    files: Files, part: PartFile, status: Status, question: Question, *, seen: dict[Hashable, Any], ids: Ids
+) -> Start | None:
     mark = status.checkpoint
     place = mark.place or {}
     try:
@@ -189,17 +217,26 @@ def _go_on(files: Files, part: PartFile, status: Status, *, seen: dict[Hashable,
         earlier={mark.question.profile: {reason.code: None for reason in mark.reasons}} if mark.reasons else {},
     )
     return Start(
-        question=mark.question,
+        question=question,
         sink=part,
         files=files,
         chain=chain,
         whole=whole,
         records=status.records,
         place=place,
+        mixed=mark.mixed,
     )
 
 
-def _afresh(job: SaveJob, files: Files, part: PartFile, status: Status, *, seen: dict[Hashable, Any] | None) -> Start:
+def _afresh(
+    job: SaveJob,
+    files: Files,
+    part: PartFile,
+    status: Status,
+    question: Question,
+    *,
+    seen: dict[Hashable, Any] | None,
+) -> Start:
     """Sets the records of earlier runs aside, so that nothing is lost before the fresh scan is complete."""
     earlier = seen
     if files.earlier.exists():
@@ -210,9 +247,7 @@ def _afresh(job: SaveJob, files: Files, part: PartFile, status: Status, *, seen:
     else:
         os.replace(files.part, files.earlier)
     part.close()
-    return Start(
-        question=status.checkpoint.question, sink=PartFile(files.part), files=files, earlier=earlier, before=status
-    )
+    return Start(question=question, sink=PartFile(files.part), files=files, earlier=earlier, before=status)
 
 
 def put_back(profile: Profile, files: Files, status: Status) -> None:
@@ -226,7 +261,8 @@ def put_back(profile: Profile, files: Files, status: Status) -> None:
     lines = count if ids.exist else sum(1 for _ in read_lines(files.earlier))
     mark = replace(status.checkpoint, seen=count, digest=digest.text, place=None)
     size = files.earlier.stat().st_size
-    fitting = replace(status, file=files.part.name, records=lines, bytes=size, checkpoint=mark)
+    content = f"sha256:{digest_of(files.earlier).hexdigest()}"
+    fitting = replace(status, file=files.part.name, records=lines, bytes=size, content=content, checkpoint=mark)
     os.replace(files.earlier, files.part)
     write_status(files.status, fitting, durable=True)
 
@@ -234,7 +270,7 @@ def put_back(profile: Profile, files: Files, status: Status) -> None:
 def _join(first: Path, second: Path) -> None:
     """Appends the second file to the first in one step, and removes the second."""
     other = first.with_name(f"{first.name}.tmp")
-    with other.open("wb") as to:
+    with fresh(other) as to:
         for path in (first, second):
             with path.open("rb") as source:
                 shutil.copyfileobj(source, to)

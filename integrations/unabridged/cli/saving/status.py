@@ -13,7 +13,7 @@ import os
 import re
 import secrets
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -22,6 +22,8 @@ from unabridged.contract.errors import InvalidInput
 from unabridged.contract.parts import Reason, iso
 from unabridged.profiles import Profile, parse_strict
 from unabridged.reading import Query
+
+from .sweeper import seal
 
 FORMAT: Final = "unabridged-read/1"
 _CREDENTIAL: Final = re.compile(r"auth|cookie|token|key|secret|signature|password", re.IGNORECASE)
@@ -51,6 +53,8 @@ class Question:
     """A salted digest of the address; the address itself may hold a credential."""
     headers: str = ""
     """A salted digest of the header fields, of those that bear credentials only the names: those may be renewed."""
+    credentials: str = ""
+    """A slow, salted digest of these credentials, by which another caller's are told; empty where there are none."""
 
     @classmethod
     def of(
@@ -73,11 +77,24 @@ class Question:
         """
         used = salt or secrets.token_hex(16)
         digest = hashlib.sha256(f"{used}\n{url}".encode()).hexdigest()
-        plain = sorted((name.lower(), "" if _CREDENTIAL.search(name) else value) for name, value in headers)
+        given = list(headers)
+        plain = sorted((name.lower(), "" if _CREDENTIAL.search(name) else value) for name, value in given)
+        hidden = sorted((name.lower(), value) for name, value in given if _CREDENTIAL.search(name))
         fields = hashlib.sha256(f"{used}\n{plain}".encode()).hexdigest()
         rules = hashlib.sha256(profile.model_dump_json(by_alias=True).encode()).hexdigest()
         filters = json.loads(json.dumps(query.filters))
-        return cls(profile.name, profile.version, rules, query.resource, filters, query.page_size, used, digest, fields)
+        return cls(
+            profile=profile.name,
+            version=profile.version,
+            rules=rules,
+            resource=query.resource,
+            filters=filters,
+            page_size=query.page_size,
+            salt=used,
+            url=digest,
+            headers=fields,
+            credentials=_slow_digest(hidden, used) if hidden else "",
+        )
 
     def differs_in(self, other: Question) -> tuple[str, ...]:
         """Returns the names of what is asked otherwise."""
@@ -89,6 +106,11 @@ class Question:
         if _canonical(self.filters) != _canonical(other.filters):
             found.append("filters")
         return tuple(found)
+
+
+def _slow_digest(credentials: object, salt: str) -> str:
+    """Returns a digest from which a short password is not found by trying."""
+    return hashlib.scrypt(f"{credentials}".encode(), salt=salt.encode(), n=1 << 14, r=8, p=1).hex()
 
 
 def _canonical(filters: Mapping[str, Any]) -> str:
@@ -114,6 +136,8 @@ class Checkpoint:
     duplicates: int = 0
     reasons: tuple[Reason, ...] = ()
     """Why the whole is incomplete whatever follows."""
+    mixed: bool = False
+    """Whether records of earlier runs, with which a fresh scan is compared, may be what another caller saw."""
 
 
 @dataclass(frozen=True)
@@ -126,6 +150,8 @@ class Status:
     checkpoint: Checkpoint
     records: int = 0
     bytes: int = 0
+    content: str = ""
+    """The digest of these bytes of the file."""
     header: Mapping[str, Any] | None = None
     reconciled: Mapping[str, Any] | None = None
 
@@ -141,6 +167,7 @@ class Status:
             "file": self.file,
             "records": self.records,
             "bytes": self.bytes,
+            "content": self.content,
             "reconciled": self.reconciled,
             "checkpoint": {
                 "question": question,
@@ -150,11 +177,12 @@ class Status:
                 "has_content": mark.has_content,
                 "counts": {"requests": mark.requests, "pages": mark.pages, "duplicates": mark.duplicates},
                 "reasons": [reason.to_wire() for reason in mark.reasons],
+                "mixed": mark.mixed,
                 "place": mark.place,
             },
             "header": self.header,
         }
-        return document
+        return seal(document)
 
 
 def write_status(path: Path, status: Status, *, durable: bool = False) -> None:
@@ -168,22 +196,23 @@ def write_status(path: Path, status: Status, *, durable: bool = False) -> None:
     other = path.with_name(f"{path.name}.tmp")
     data = json.dumps(status.to_json(), ensure_ascii=True, indent=1).encode()
     other.unlink(missing_ok=True)  # what a killed run left, or a link that somebody laid there
-    descriptor = os.open(other, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
-        with open(descriptor, "wb", closefd=False) as file:
+        with os.fdopen(os.open(other, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             file.write(data)
-        if durable:
-            os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-    os.replace(other, path)
+            file.flush()
+            if durable:
+                os.fsync(file.fileno())
+        os.replace(other, path)
+    except BaseException:
+        other.unlink(missing_ok=True)
+        raise
 
 
 def read_status(path: Path) -> Status:
     """Returns the content of a status file.
 
     Raises:
-        InvalidInput: there is none, or it is not one of this version.
+        InvalidInput: there is none, it is not one of this version, or it is not as a run wrote it.
     """
     try:
         text = path.read_text(encoding="utf-8")
@@ -191,6 +220,8 @@ def read_status(path: Path) -> Status:
         raise InvalidInput(field="--resume", rule="there is no status file of the earlier run") from None
     document = parse_strict(text, field="--resume", error=InvalidInput)
     try:
+        if document != seal(document):
+            raise InvalidInput(field="--resume", rule="the status file is torn, was edited, or is of another version")
         return _status(document)
     except (KeyError, TypeError, ValueError, AttributeError):
         raise InvalidInput(field="--resume", rule="the status file is not one of this version") from None
@@ -210,6 +241,7 @@ def _status(document: Mapping[str, Any]) -> Status:
         has_content=bool(mark["has_content"]),
         **{name: int(mark["counts"][name]) for name in ("requests", "pages", "duplicates")},
         reasons=tuple(Reason.model_validate(reason) for reason in mark["reasons"]),
+        mixed=bool(mark["mixed"]),
     )
     return Status(
         state=document["state"],
@@ -217,6 +249,7 @@ def _status(document: Mapping[str, Any]) -> Status:
         checkpoint=checkpoint,
         records=int(document["records"]),
         bytes=int(document["bytes"]),
+        content=str(document["content"]),
         header=document["header"],
         reconciled=document["reconciled"],
     )
@@ -225,8 +258,3 @@ def _status(document: Mapping[str, Any]) -> Status:
 def _moment(text: str) -> datetime:
     moment = datetime.fromisoformat(text)
     return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
-
-
-def without_place(status: Status) -> Status:
-    """Returns a status whose checkpoint holds no cursor: a later run begins at the first page."""
-    return replace(status, checkpoint=replace(status.checkpoint, place=None))

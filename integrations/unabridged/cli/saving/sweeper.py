@@ -9,6 +9,7 @@ and uses the standard library only, so that it costs little and depends on nothi
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import subprocess
@@ -18,6 +19,13 @@ from pathlib import Path
 from typing import Any
 
 DONE = b"d"
+
+
+def seal(document: dict[str, Any]) -> dict[str, Any]:
+    """Returns the content of a status file with a digest of it, by which one that is torn or edited is told."""
+    bare = {name: value for name, value in document.items() if name != "check"}
+    text = json.dumps(bare, sort_keys=True, separators=(",", ":"))
+    return {**bare, "check": f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"}
 
 
 class Sweeper:
@@ -61,20 +69,26 @@ def sweep(part: str, status: str, note: str, *, patience_s: float = 5.0) -> None
     Raises:
         OSError: the file is another run's, or cannot be written.
     """
-    with open(part, "r+b") as file:
+    with open(part, "r+b", opener=_no_link) as file:
         _lock(file.fileno(), patience_s)
         with open(status, encoding="utf-8") as found:
             document: dict[str, Any] = json.load(found)
-        if document["state"] != "running":
+        if document["state"] != "running" or document != seal(document):
             return
         if os.fstat(file.fileno()).st_size > document["bytes"]:
             file.truncate(document["bytes"])
-        document |= {"state": "killed", "note": note}
+        document = seal({**document, "state": "killed", "note": note})
         other = f"{status}.tmp"
-        descriptor = os.open(other, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(other)
+        descriptor = os.open(other, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with open(descriptor, "w", encoding="utf-8") as out:
             json.dump(document, out, indent=1)
         os.replace(other, status)
+
+
+def _no_link(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW)
 
 
 def _lock(descriptor: int, patience_s: float) -> None:
