@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from types import SimpleNamespace
 from typing import Any
 
@@ -332,3 +333,40 @@ def test_the_age_of_a_document_is_its_own() -> None:
     document = wire()
     result = mcp_result(answer(structuredContent=document), resource="users")
     assert iso(result.read.started_at) == document["read"]["started_at"]
+
+
+@pytest.mark.parametrize(
+    ("beside", "status"),
+    [
+        ([wire()], "complete"),
+        ([wire(reasons=[Reason(code="MORE_PAGES_AVAILABLE")])], "partial"),
+        ([wire(items=[{"id": 2}])], "partial"),
+        ([wire(items=None, reasons=[Reason(code="RATE_LIMITED")])], "partial"),
+        ([{**wire(), "complete": False}], "partial"),
+        (["1 user found"], "complete"),
+        ([{"count": 1}], "complete"),
+        (["1 user found", wire(reasons=[Reason(code="COVERAGE_UNKNOWN")])], "partial"),
+    ],
+)
+def test_a_text_beside_a_wire_document_must_not_say_otherwise(beside: list[Any], status: str) -> None:
+    texts = [one if isinstance(one, str) else json.dumps(one) for one in beside]
+    with_text = mcp_result(answer(*texts, structuredContent=wire()), resource="users")
+    assert (with_text.status, with_text.ids) == (status, (1,))
+    assert keys(with_text) == ([] if status == "complete" else ["PROTOCOL_ANOMALY:contradictory_signals"])
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        ('{"items": [{"id": 1}], "next": null}', "complete"),
+        ('{"next": null, "items": [{"id": 1}]}', "complete"),
+        ('{"items": [{"id": 1}], "next": "c2"}', "partial"),
+        ('{"items": [{"id": 1}, {"id": 2}], "next": null}', "partial"),
+        ('{"found": 1}', "complete"),
+        ("[1", "complete"),
+    ],
+)
+def test_a_text_beside_structured_content_is_judged_by_the_same_profile(text: str, status: str) -> None:
+    whole = {"items": [{"id": 1}], "next": None}
+    result = mcp_result(answer(text, structuredContent=whole), resource="users", judge=LIST)
+    assert (result.status, result.ids) == (status, (1,))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
@@ -14,7 +15,9 @@ from unabridged.contract import (
     Reason,
     Result,
     Scope,
+    SourceOutcome,
     build_result,
+    json_equal,
     new_read_id,
     with_ids,
 )
@@ -51,7 +54,9 @@ def mcp_result(
 
     The protocol's own fields say nothing about it: `isError` true is unavailable, `isError` false and `resultType`
     `complete` prove nothing. `structuredContent` that is a wire document `unabridged/1` speaks for itself; any other
-    value goes to the judge, and without one the read is unknown.
+    value goes to the judge, and without one the read is unknown. Where a text beside it is JSON that says otherwise (a
+    wire document of another status or other items, or one that the same profile finds less complete), the read is
+    partial (`PROTOCOL_ANOMALY:contradictory_signals`): a client that shows the text alone would be told otherwise.
 
     Args:
         result: a `CallToolResult` of the SDK, version 1 or 2.
@@ -118,10 +123,40 @@ class _Reading:
             return self.unavailable("JOB_NOT_FINISHED", None)
         value = _said(answer, "structured_content", "structuredContent")
         if is_wire(value):
-            return self._stated(value)
+            return self._unless_denied(self._stated(value), answer, judge)
         if judge is None:
             return self._unknown(_records(value) if value is not None else _blocks(answer))
-        return self._by_judge(value if value is not None else _only_text(answer), judge, call)
+        if value is None:
+            return self._by_judge(_only_text(answer), judge, call)
+        return self._unless_denied(self._by_judge(value, judge, call), answer, judge)
+
+    def _unless_denied(self, found: ReadResult, answer: Any, judge: Judge | None) -> ReadResult:
+        """Returns what the structured content says, unless a text beside it says otherwise."""
+        if not found.complete or not any(self._denies(text, found, judge) for text in _texts(answer)):
+            return found
+        reason = Reason(code="PROTOCOL_ANOMALY", detail="contradictory_signals")
+        made = build_result(
+            items=found.items, reasons=[reason], scope=found.scope, read=found.read, total=found.total,
+            consistency=found.consistency, item_cuts=found.item_cuts, warnings=found.warnings,
+            sources=tuple(_doubted(source) for source in found.sources),
+        )  # fmt: skip
+        return with_ids(made, found.ids)
+
+    def _denies(self, text: str, found: ReadResult, judge: Judge | None) -> bool:
+        """Tells whether a text is JSON that says less, or something else, than a complete read."""
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError):
+            return False
+        if is_wire(value):
+            said = self._stated(value)
+        elif isinstance(value, Mapping) and judge is not None and (isinstance(judge, Profile) or not callable(judge)):
+            said = self._by_judge(value, judge, None)
+            if said.items is None:
+                return False  # a summary in words of its own
+        else:
+            return False
+        return not said.complete or not json_equal(said.items, found.items)
 
     def _error(self, answer: Any) -> ReadResult:
         """A tool that failed may say why in a wire document of its own; it has no items either way."""
@@ -190,6 +225,15 @@ def _records(value: Any) -> list[Any]:
 
 def _blocks(answer: Any) -> list[Any]:
     return [block.model_dump(mode="json", by_alias=True, exclude_none=True) for block in answer.content or ()]
+
+
+def _texts(answer: Any) -> list[str]:
+    found = (getattr(block, "text", None) for block in answer.content or ())
+    return [text for text in found if isinstance(text, str)]
+
+
+def _doubted(source: SourceOutcome) -> SourceOutcome:
+    return source.model_copy(update={"status": "partial", "reasons": (*source.reasons, "PROTOCOL_ANOMALY")})
 
 
 def _only_text(answer: Any) -> str | None:
