@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 import sqlalchemy as sa
 from real.databases import mariadb, wait_until
 from unabridged import Budget, Query
-from unabridged.contract import InvalidInput
+from unabridged.contract import InvalidInput, resume_of
 from unabridged.sources.sql import read_sql, sql_pages
 
 pytestmark = pytest.mark.real
@@ -128,9 +129,9 @@ def test_the_servers_own_time_limit_is_named_as_the_servers(engine: sa.Engine) -
 
 
 def test_our_time_limit_keeps_what_came_and_is_taken_back(engine: sa.Engine) -> None:
-    slow = "SELECT id, sleep(0.002), repeat('x', 9000) FROM t"  # the server sends rows once it has 16 KiB of them
+    slow = "SELECT id, sleep(0.01), repeat('x', 9000) FROM t"  # the server sends rows once it has 16 KiB of them
     with engine.connect() as connection:
-        result = read_sql(connection, slow, resource=Query("t", page_size=10), id="id", budget=Budget(max_seconds=0.4))
+        result = read_sql(connection, slow, resource=Query("t", page_size=10), id="id", budget=Budget(max_seconds=3))
         left = connection.exec_driver_sql("SELECT @@max_statement_time").scalar()
     assert keys(result) == ["TIME_BUDGET_EXCEEDED:max_seconds"]
     assert (result.status, left) == ("partial", 0)
@@ -156,6 +157,78 @@ def test_one_state_is_read_while_another_session_inserts_deletes_and_reorders(en
     assert seen == list(range(1, ROWS + 1))
     assert (link.status, link.consistency) == ("complete", "snapshot")
     assert rows(engine) == 601
+
+
+def test_tables_that_the_server_makes_up_lie_in_no_snapshot(engine: sa.Engine) -> None:
+    statement = "SELECT id FROM information_schema.PROCESSLIST"
+    result = read_sql(engine, statement, resource="sessions", id="id")
+    assert (result.status, result.consistency, result.proof.level) == ("complete", "interval", "end_marker")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "ALTER TABLE t MODIFY v varchar(90) CHARACTER SET utf8mb4",
+        "TRUNCATE t",
+        "CREATE OR REPLACE TABLE n AS SELECT * FROM t; DROP TABLE t; RENAME TABLE n TO t",
+    ],
+)
+def test_a_table_that_was_replaced_after_the_snapshot_is_not_empty(engine: sa.Engine, change: str) -> None:
+    with engine.begin() as connection:
+        connection.exec_driver_sql("CREATE OR REPLACE TABLE gate (id int) ENGINE = InnoDB")
+    count, found = "SELECT count(*) FROM gate", []
+    with engine.connect() as other:
+        other.exec_driver_sql("LOCK TABLES gate WRITE")
+        reading = threading.Thread(
+            target=lambda: found.append(read_sql(engine, "SELECT * FROM t", resource="t", id="id", count=count)),
+            daemon=True,
+        )
+        reading.start()
+
+        def waits() -> None:
+            asked = "SELECT count(*) FROM information_schema.PROCESSLIST WHERE state LIKE 'Waiting for table%%'"
+            with engine.connect() as watching:
+                assert watching.exec_driver_sql(asked).scalar()
+
+        wait_until(waits, seconds=30)
+        with engine.begin() as third:
+            for statement in change.split("; "):
+                third.exec_driver_sql(statement)
+        other.exec_driver_sql("UNLOCK TABLES")
+        reading.join(timeout=60)
+    (result,) = found
+    assert (result.status, result.items, keys(result)) == ("unavailable", None, ["CONSISTENCY_LOST:snapshot_changed"])
+
+
+def test_a_read_that_cannot_begin_leaves_no_setting_behind(engine: sa.Engine) -> None:
+    def broken(_connection: Any, _cursor: Any, text: str, *_: Any) -> None:
+        if text.startswith("START TRANSACTION"):
+            raise sa.exc.OperationalError(text, None, RuntimeError())
+
+    with engine.connect() as connection:
+        sa.event.listen(engine, "before_cursor_execute", broken)
+        result = read_sql(connection, "SELECT * FROM t", resource="t", id="id", budget=Budget(max_seconds=7))
+        sa.event.remove(engine, "before_cursor_execute", broken)
+        left = connection.exec_driver_sql("SELECT @@max_statement_time").scalar()
+    assert (result.status, left) == ("unavailable", 0)
+
+
+def test_a_count_that_was_cut_itself_counts_nothing(engine: sa.Engine) -> None:
+    count = "SELECT count(*) FROM t LIMIT ROWS EXAMINED 100"
+    result = read_sql(engine, "SELECT * FROM t", resource="t", id="id", count=count)
+    assert (result.status, result.returned, result.total.kind) == ("complete", ROWS, "unknown")
+
+
+def test_a_transaction_that_was_begun_since_is_refused_and_left_as_it_is(engine: sa.Engine) -> None:
+    with engine.connect() as connection:
+        count = "SELECT count(*) FROM t"
+        lost = read_sql(connection, "SELECT * FROM t WHERE id > 3", resource="t", id="id", count=count)
+        assert lost.continuation.kind == "restart_scan"
+        connection.exec_driver_sql("INSERT INTO t VALUES (-7, 'new')")
+        with pytest.raises(InvalidInput, match="transaction"):
+            resume_of(lost).read()
+        connection.commit()
+    assert rows(engine) == ROWS + 1
 
 
 def test_a_connection_lost_in_the_middle_keeps_what_was_validated(engine: sa.Engine) -> None:
@@ -199,12 +272,19 @@ def test_a_table_without_the_right_to_read_is_unavailable(socket: Path) -> None:
         "SELECT * FROM t INTO OUTFILE '/tmp/never'",
         "SELECT 1 /*! INTO OUTFILE '/tmp/never' */",
         "SELECT * FROM t FOR UPDATE",
+        "SELECT NEXT VALUE FOR numbers AS id",
+        "SELECT `get_lock`('mine', 1) AS id",
+        "SELECT @mine := 5 AS id",
     ],
 )
 def test_a_write_is_refused_and_changes_nothing(engine: sa.Engine, statement: str) -> None:
     with engine.begin() as connection:
         connection.exec_driver_sql("CREATE OR REPLACE FUNCTION wipe() RETURNS int BEGIN DELETE FROM t; RETURN 1; END")
+        connection.exec_driver_sql("CREATE OR REPLACE SEQUENCE numbers")
     with pytest.raises(InvalidInput, match="must"):
         read_sql(engine, statement, resource="t", id="id")
     assert rows(engine) == ROWS
+    with engine.connect() as connection:
+        left = connection.exec_driver_sql("SELECT is_used_lock('mine'), @mine, previous value for numbers").fetchone()
+    assert left == (None, None, None)
     assert not Path("/tmp/never").exists()

@@ -256,6 +256,62 @@ def test_arguments_that_would_read_something_else_are_refused(
     assert refused.value.__context__ is None
 
 
+@pytest.mark.parametrize(
+    ("service", "operation", "items", "params"),
+    [
+        ("cloudfront", "list_cache_policies", "CachePolicyList.Items", {}),
+        ("cloudfront", "list_distributions_by_web_acl_id", "DistributionList.Items", {"WebACLId": "w"}),
+        ("pinpoint", "get_segments", "SegmentsResponse.Item", {"ApplicationId": "a"}),
+        ("kinesis", "get_records", "Records", {"ShardIterator": "s"}),
+        ("cloudsearchdomain", "search", "hits.hit", {"query": "q"}),
+    ],
+)
+def test_a_token_beside_the_list_is_found_also_below_the_top(
+    service: str, operation: str, items: str, params: dict[str, Any]
+) -> None:
+    endpoint = {"endpoint_url": "http://127.0.0.1:9"} if service == "cloudsearchdomain" else {}
+    found = boto3.client(
+        service, region_name="eu-central-1", aws_access_key_id="a", aws_secret_access_key="b", **endpoint
+    )  # fmt: skip
+    with pytest.raises(InvalidInput, match="walk"):
+        read_aws(found, operation, resource="r", items=items, id=None, params=params)
+
+
+def test_a_list_whose_token_stands_beside_it_is_walked_as_it_is_said() -> None:
+    def policies(*names: str, **more: str) -> dict[str, Any]:
+        config = {"Name": "n", "MinTTL": 0}
+        listed = [
+            {"Type": "custom",
+             "CachePolicy": {"Id": name, "LastModifiedTime": "2026-11-30T09:00:00Z", "CachePolicyConfig": config}}
+            for name in names
+        ]  # fmt: skip
+        return {"CachePolicyList": {"MaxItems": 1, "Quantity": len(listed), "Items": listed, **more}}
+
+    way = AwsWalk(("Marker",), ("CachePolicyList.NextMarker",), size="MaxItems")
+    with stubbed("cloudfront", "list_cache_policies", policies("a", NextMarker="m"), policies("b")) as found:
+        result = read_aws(
+            found, "list_cache_policies", resource="p", items="CachePolicyList.Items", id="CachePolicy.Id", walk=way
+        )
+    assert (result.status, result.ids) == ("complete", ("a", "b"))
+
+
+@pytest.mark.parametrize(
+    ("service", "operation", "items", "left_out", "params"),
+    [
+        ("codebuild", "batch_get_projects", "projects", "projectsNotFound", {"names": ["a"]}),
+        ("ssm", "get_parameters", "Parameters", "InvalidParameters", {"Names": ["a"]}),
+        ("glue", "batch_get_workflows", "Workflows", "MissingWorkflows", {"Names": ["a"]}),
+    ],
+)
+def test_what_was_asked_for_and_did_not_come_is_a_partial_failure(
+    service: str, operation: str, items: str, left_out: str, params: dict[str, Any]
+) -> None:
+    for missing, status in ((["a"], "partial"), ([], "complete")):
+        with stubbed(service, operation, {left_out: missing} if missing else {}) as found:
+            result = read_aws(found, operation, resource="r", items=items, id=None, params=params)
+        assert (result.status, result.items, keys(result)) == (status, [], ["PARTIAL_FAILURE"] if missing else [])
+
+
 def test_an_operation_that_pages_in_a_way_nobody_knows_has_to_be_described() -> None:
     found = client("ce")
     period = {"TimePeriod": {"Start": "2026-01-01", "End": "2026-02-01"}, "SortBy": [], "Dimension": "SERVICE"}

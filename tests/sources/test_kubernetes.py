@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -80,6 +81,11 @@ def test_chunks_of_one_state_are_a_snapshot(core: client.CoreV1Api, cluster: Clu
     assert [found.id for found in s.reads] == [result.read.id]
 
 
+def test_a_list_function_whose_arguments_were_given_before_is_one_too(core: client.CoreV1Api, cluster: Cluster) -> None:
+    cluster.answers = [pods("a")]
+    assert read_kubernetes(partial(core.list_namespaced_pod, "shop"), resource="pods").status == "complete"
+
+
 def test_an_empty_list_is_empty_and_complete(core: client.CoreV1Api, cluster: Cluster) -> None:
     cluster.answers = [pods()]
     assert read(core).proves_absence()
@@ -149,6 +155,9 @@ def test_a_cluster_that_is_gone_keeps_the_chunks_before(core: client.CoreV1Api, 
 def test_arguments_are_refused_without_their_values(core: client.CoreV1Api) -> None:
     with pytest.raises(InvalidInput, match="function"):
         read_kubernetes(core.delete_namespaced_pod, "shop", resource="pods")
+    for hidden in (partial(core.delete_collection_namespaced_pod, "shop"), lambda **_: None, object):
+        with pytest.raises(InvalidInput, match="function"):
+            read_kubernetes(hidden, resource="pods")
     with pytest.raises(InvalidInput, match="options"):
         read(core, options={"_continue": "t"})
     with pytest.raises(InvalidInput, match="options") as refused:

@@ -20,13 +20,15 @@ class Played:
 
     def __init__(self, *answers: Any) -> None:
         self.strategy = SimpleNamespace(sync=True)
-        self.auto_referrals, self.closed = True, False
+        self.auto_referrals, self.auto_range, self.closed = True, False, False
+        self.passes: Any = lambda: None
         self.answers, self.asked = list(answers), []
         self.result: Any = None
         self.response: Any = None
 
     def search(self, **asked: Any) -> bool:
-        self.asked.append({**asked, "referrals": self.auto_referrals})
+        self.asked.append({**asked, "referrals": self.auto_referrals, "follows": self.auto_range})
+        self.passes()
         answer = self.answers.pop(0)
         if isinstance(answer, Exception):
             raise answer
@@ -112,6 +114,58 @@ def test_values_that_came_as_a_range_are_cut_and_bytes_are_marked() -> None:
     assert (result.status, keys(result)) == ("partial", ["ITEM_TRUNCATED:range"])
     assert result.items[0]["photo"] == [{"base64": "/w=="}]
     assert "mail" not in result.items[0]
+
+
+def ranged(name: str, *values: bytes, code: int = 0) -> tuple[Any, Any]:
+    entry = {"type": "searchResEntry", "dn": "cn=a", "raw_attributes": {name: list(values), "member": []}}
+    return {"result": code}, [entry]
+
+
+GROUP = {"member;range=0-1": [b"1", b"2"], "member": []}
+
+
+def test_values_that_come_in_parts_are_asked_for_to_their_end() -> None:
+    connection = Played(page("a", **GROUP), ranged("member;Range=2-3", b"3", b"4"), ranged("member;range=4-*", b"5"))
+    connection.auto_range = True
+    result = read(connection)
+    assert (result.status, keys(result)) == ("complete", [])
+    assert result.items == [{"dn": "cn=a", "cn": ["a"], "member": ["1", "2", "3", "4", "5"]}]
+    asked = connection.asked[1:]
+    assert [(a["search_base"], a["search_scope"]) for a in asked] == [("cn=a", "BASE")] * 2
+    assert [a["attributes"] for a in asked] == [["member;range=2-*"], ["member;range=4-*"]]
+    assert [a["follows"] for a in connection.asked] == [False] * 3
+    assert connection.auto_range is True
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        ({"result": 51}, []),
+        ({"result": 0}, []),
+        ranged("member;range=2-*", b"3", code=50),
+        ranged("member;range=0-1", b"1", b"2"),
+        ranged("member;range=2-3"),
+        exceptions.LDAPSocketReceiveError("sk_secret"),
+        exceptions.LDAPBusyResult("sk_secret"),
+    ],
+)
+def test_values_whose_rest_does_not_come_are_not_taken_for_all(rest: Any) -> None:
+    connection = Played(page("a", **GROUP), rest)
+    connection.auto_range = True
+    result = read(connection)
+    assert (result.status, keys(result)) == ("partial", ["ITEM_TRUNCATED:range"])
+    assert result.items[0]["member;range=0-1"] == ["1", "2"]
+    assert "member" not in result.items[0]
+    assert connection.auto_range is True
+
+
+def test_values_in_parts_are_asked_for_within_the_time_that_is_left() -> None:
+    clock = VirtualClock()
+    connection = Played(page("a", **GROUP), ranged("member;range=2-3", b"3", b"4"))
+    connection.auto_range, connection.passes = True, lambda: clock.sleep(2)
+    result = read_ldap(connection, "dc=x", resource="people", budget=Budget(max_seconds=3), clock=clock)
+    assert "ITEM_TRUNCATED:range" in keys(result)
+    assert len(connection.asked) == 2
 
 
 def test_a_referral_names_the_server_and_nothing_else_of_its_address() -> None:

@@ -173,6 +173,24 @@ def test_a_limit_inside_leaves_the_end_unknown_unless_a_count_agrees(engine: sa.
     assert counted.status == "complete"
 
 
+@pytest.mark.parametrize(
+    "count",
+    [
+        "SELECT count(*) FROM (SELECT * FROM t LIMIT 10) x",
+        "SELECT count(*) FROM (SELECT * FROM t LIMIT 99 OFFSET 15) x",
+        sa.select(sa.func.count()).select_from(sa.select(sa.text("1")).select_from(sa.text("t")).limit(10).subquery()),
+    ],
+)
+def test_a_count_that_is_cut_itself_disproves_no_cut_and_is_no_total(engine: sa.Engine, count: Any) -> None:
+    result = read_sql(engine, "SELECT * FROM t LIMIT 10", resource="t", id="id", count=count)
+    assert (result.status, keys(result)) == ("partial", ["CLIENT_LIMIT_REACHED:page_size"])
+    assert (result.total.value, result.total.kind) == (10, "lower_bound")
+    whole = read_sql(engine, "SELECT * FROM t", resource="t", id="id", count=count)
+    assert (whole.status, whole.returned, whole.proof.count) == ("complete", 25, None)
+    fewer = read_sql(engine, "SELECT * FROM t WHERE id < 4", resource="t", id="id", count=count)
+    assert keys(fewer) == ["CONSISTENCY_LOST:count_mismatch"]
+
+
 def test_a_count_that_differs_inside_the_snapshot_is_a_contradiction(engine: sa.Engine) -> None:
     count = "SELECT count(*) FROM t"
     result = read_sql(engine, "SELECT * FROM t WHERE id > 5", resource="t", id="id", count=count)
@@ -410,6 +428,113 @@ def test_a_connection_keeps_its_own_settings_and_is_free_afterwards(engine: sa.E
             read_sql(connection, "SELECT * FROM t", resource="t", id="id")
         connection.rollback()
     assert read_sql(connection, "SELECT * FROM t", resource="t", id="id").status == "unavailable"
+
+
+def test_a_transaction_that_was_begun_since_is_refused_and_left_as_it_is(engine: sa.Engine) -> None:
+    limit = Budget(max_seconds=0.001)
+    with engine.connect() as connection:
+        late = read_sql(connection, f"SELECT max(id) AS id FROM ({ENDLESS})", resource="t", id="id", budget=limit)
+        links = sql_pages(connection, "SELECT * FROM t", resource="t", id="id")
+        connection.exec_driver_sql("DELETE FROM t WHERE id = 1")
+        for again in (lambda: next(links), resume_of(late).read):
+            with pytest.raises(InvalidInput, match="transaction"):
+                again()
+        assert connection.in_transaction()
+        connection.commit()
+    assert read_sql(engine, "SELECT * FROM t", resource="t", id="id").returned == 24
+
+
+def _dated() -> sa.Select[Any]:
+    t = sa.Table("t", sa.MetaData(), sa.Column("id", sa.Integer), sa.Column("body", sa.DateTime))
+    return sa.select(t).order_by(t.c.id)
+
+
+@pytest.mark.parametrize("good", [0, 10])
+def test_a_value_that_is_not_of_its_type_is_no_record_and_is_not_told(engine: sa.Engine, good: int) -> None:
+    with engine.begin() as connection:
+        connection.execute(sa.text(f"UPDATE t SET body = '{SECRET}'"))
+        connection.execute(sa.text("UPDATE t SET body = '2026-11-30 09:00:00' WHERE id <= :n"), {"n": good})
+    result = read_sql(engine, _dated(), resource=Query("t", page_size=5), id="id")
+    assert (result.status, keys(result)) == (
+        "partial" if good else "unavailable",
+        ["PROTOCOL_ANOMALY:malformed_page"],
+    )
+    assert len(result.items or []) == good
+    assert SECRET not in str(result.to_wire())
+    assert engine.pool.checkedout() == 0  # type: ignore[attr-defined]
+
+
+def test_a_value_that_the_driver_cannot_send_is_the_callers(engine: sa.Engine) -> None:
+    with pytest.raises(InvalidInput, match="params") as refused:
+        read_sql(engine, "SELECT * FROM t WHERE id = :n", resource="t", id="id", params={"n": 2**80})
+    assert refused.value.__context__ is None
+    assert engine.pool.checkedout() == 0  # type: ignore[attr-defined]
+
+
+def test_files_that_are_attached_are_not_one_snapshot(engine: sa.Engine, tmp_path: Path) -> None:
+    with engine.connect() as connection:
+        connection.exec_driver_sql(f"ATTACH '{tmp_path / 'other.db'}' AS other")
+        connection.rollback()
+        result = read_sql(connection, "SELECT * FROM t", resource="t", id="id", count="SELECT count(*) FROM t")
+        connection.exec_driver_sql("DETACH other")
+    assert (result.status, result.consistency, result.proof.level) == ("complete", "interval", "counted")
+
+
+def test_what_is_not_committed_is_in_no_snapshot(engine: sa.Engine) -> None:
+    with engine.connect() as connection:
+        connection.exec_driver_sql("PRAGMA read_uncommitted = ON")
+        connection.rollback()
+        assert read_sql(connection, "SELECT * FROM t", resource="t", id="id").consistency == "interval"
+        connection.exec_driver_sql("PRAGMA read_uncommitted = OFF")
+        connection.rollback()
+        assert read_sql(connection, "SELECT * FROM t", resource="t", id="id").consistency == "snapshot"
+
+
+def test_a_read_without_a_time_limit_leaves_the_callers_own_watch_in_place(engine: sa.Engine) -> None:
+    called: list[int] = []
+    with engine.connect() as connection:
+        raw: Any = connection.connection.driver_connection
+        raw.set_progress_handler(lambda: called.append(1), 1)
+        read_sql(connection, "SELECT * FROM t", resource="t", id="id", budget=Budget.unlimited())
+        before = len(called)
+        connection.exec_driver_sql("SELECT count(*) FROM t").fetchall()
+    assert 0 < before < len(called)
+
+
+@pytest.mark.parametrize("step", ["PRAGMA database_list", "BEGIN", "PRAGMA query_only = ON"])
+def test_a_read_that_cannot_begin_leaves_no_setting_behind(engine: sa.Engine, path: Path, step: str) -> None:
+    def broken(_connection: Any, _cursor: Any, text: str, *_: Any) -> None:
+        if text == step:
+            raise sa.exc.OperationalError(text, None, sqlite3.OperationalError("disk I/O error"))
+
+    sa.event.listen(engine, "before_cursor_execute", broken)
+    result = read_sql(engine, "SELECT * FROM t", resource="t", id="id")
+    sa.event.remove(engine, "before_cursor_execute", broken)
+    assert (result.status, result.items) == ("unavailable", None)
+    with engine.begin() as connection:
+        connection.exec_driver_sql("DELETE FROM t WHERE id = 1")
+    assert rows_in(path) == 24
+
+
+class Failing(Interrupting):
+    """A clock that breaks in the middle of the read."""
+
+    def monotonic(self) -> float:
+        self._left -= 1
+        if self._left == 0:
+            raise RuntimeError
+        return 0.0
+
+
+def test_a_read_that_anything_breaks_off_leaves_evidence(engine: sa.Engine) -> None:
+    with session("sql-broken") as s:
+        with pytest.raises(RuntimeError):
+            read_sql(engine, "SELECT * FROM t", resource="t", id="id", clock=Failing(after=5))
+        with pytest.raises(InvalidInput):
+            read_sql(engine, "WITH a AS (SELECT 1) DELETE FROM t", resource="t", id="id")
+        (read,) = s.reads
+    assert (read.status, read.reasons[0].detail) == ("unavailable", "cancelled")
+    assert engine.pool.checkedout() == 0  # type: ignore[attr-defined]
 
 
 def test_a_sample_is_never_complete(engine: sa.Engine) -> None:

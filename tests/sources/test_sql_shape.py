@@ -49,6 +49,12 @@ def test_what_does_not_begin_like_a_read_is_refused(text: str) -> None:
         ('SELECT pg_catalog."lo_unlink" (1)', "postgresql"),
         ("SELECT set_config('row_security', 'on', true)", "postgresql"),
         ("SELECT load_extension('x')", "sqlite"),
+        ("SELECT [load_extension]('x')", "sqlite"),
+        ("SELECT `get_lock` ('x', 1)", "mysql"),
+        ("SELECT @a := 1", "mysql"),
+        ('SELECT U&"set\\005Fconfig"(1)', "postgresql"),
+        ("SELECT u&\"set!005Fconfig\" UESCAPE '!' (1)", "postgresql"),
+        ("SELECT pg_backup_start('x')", "postgresql"),
         ("SELECT * FROM t LOCK IN SHARE MODE SKIP LOCKED", "mysql"),
         ("SELECT * FROM t FOR SHARE", "postgresql"),
     ],
@@ -70,6 +76,9 @@ def test_what_acts_is_refused(text: str, family: Family) -> None:
         ("SELECT a::int, '12:30', 5 % 2 FROM t", "postgresql"),
         ("SELECT 5--3", "mysql"),
         ("EXPLAIN DELETE FROM t", "sqlite"),
+        ("SELECT u & \"x\", U&'a;b' FROM t", "postgresql"),
+        ("SELECT `a;b`, `get_lock` FROM t WHERE a = b", "mysql"),
+        ("SELECT a FROM t WHERE d = ':=' AND e = ':' = f", "mysql"),
     ],
 )
 def test_what_only_reads_passes(text: str, family: Family) -> None:
@@ -97,6 +106,57 @@ def test_what_only_reads_passes(text: str, family: Family) -> None:
 )
 def test_a_limit_of_the_statement_is_seen(text: str, shape: Shape) -> None:
     assert shape_of(text, "postgresql") == shape
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT * FROM (SELECT * FROM t LIMIT 1) x",
+        "SELECT * FROM (SELECT * FROM t LIMIT 1) AS x WHERE a > 1",
+        "(SELECT * FROM (SELECT * FROM t LIMIT 1) x)",
+        "SELECT * FROM t UNION ALL (SELECT * FROM u LIMIT 1)",
+        "(SELECT * FROM t LIMIT 1) UNION SELECT * FROM u",
+        "WITH x AS (SELECT * FROM t LIMIT 1) SELECT * FROM x",
+        "WITH x AS NOT MATERIALIZED (SELECT * FROM t LIMIT 1) SELECT * FROM x WHERE a > 1",
+        "SELECT * FROM (SELECT * FROM t FETCH FIRST ROW ONLY) x",
+    ],
+)
+def test_one_row_that_all_rows_come_from_is_a_limit(text: str) -> None:
+    assert shape_of(text, "postgresql").inner_limit
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT DISTINCT (SELECT a FROM u LIMIT 1) FROM t",
+        "SELECT * FROM t WHERE a = (SELECT max(a) FROM u LIMIT 1)",
+        "SELECT * FROM t JOIN LATERAL (SELECT * FROM u WHERE u.t = t.id LIMIT 1) x ON true",
+        "WITH x AS (SELECT * FROM runs ORDER BY id DESC LIMIT 1) SELECT t.* FROM t JOIN x ON t.run = x.id",
+        "WITH x AS (SELECT * FROM runs LIMIT 1) SELECT t.* FROM x JOIN t ON t.run = x.id",
+        "SELECT t.* FROM (SELECT * FROM runs LIMIT 1) x, t WHERE t.run = x.id",
+    ],
+)
+def test_one_row_that_is_looked_up_or_joined_is_no_limit(text: str) -> None:
+    assert shape_of(text, "postgresql") == Shape()
+
+
+@pytest.mark.parametrize(
+    ("text", "shape"),
+    [
+        ("SELECT * FROM t LIMIT -1 + 3", Shape(limited=True)),
+        ("SELECT * FROM t LIMIT -1;", Shape()),
+        ("SELECT * FROM t LIMIT 10::bigint", Shape(limit=10, limited=True)),
+        ("SELECT * FROM t LIMIT 10 # 3", Shape(limited=True)),
+    ],
+)
+def test_a_limit_that_is_worked_out_cannot_be_told(text: str, shape: Shape) -> None:
+    assert shape_of(text, "postgresql") == shape
+
+
+@pytest.mark.parametrize("name", ["information_schema", "`Performance_Schema`"])
+def test_tables_that_are_made_up_as_they_are_read_are_seen(name: str) -> None:
+    assert shape_of(f"SELECT * FROM {name}.processlist", "mysql").live
+    assert not shape_of("SELECT * FROM information_schema.tables", "postgresql").live
 
 
 def test_limits_of_one_family_only() -> None:

@@ -140,10 +140,10 @@ class _Store:
         answer = self.transport.send(sent, timeout_s=timeout_s)
         if isinstance(answer, Fault):
             return answer
-        return _answered(answer, place)
+        return _answered(answer, place, keys_only=self.keys_only)
 
 
-def _answered(answer: Response, place: _Place | None) -> Response:
+def _answered(answer: Response, place: _Place | None, *, keys_only: bool) -> Response:
     try:
         body = json.loads(answer.body)
     except ValueError:
@@ -157,19 +157,19 @@ def _answered(answer: Response, place: _Place | None) -> Response:
         status = answer.status if answer.status >= 400 else 500
         return replace(refused(_CODES.get(code, status) if isinstance(code, int) else status), headers=answer.headers)
     try:
-        return page(_page(body, place))
+        return page(_page(body, place, keys_only=keys_only))
     except (ValueError, TypeError, KeyError, AttributeError, binascii.Error):
         return page({})  # without its list, a page is malformed to the reader
 
 
-def _page(body: Mapping[str, Any], place: _Place | None) -> dict[str, Any]:
+def _page(body: Mapping[str, Any], place: _Place | None, *, keys_only: bool) -> dict[str, Any]:
     """Returns a page; the gateway leaves out what is empty, false or zero, and writes whole numbers as texts."""
     found = body.get("kvs", [])
     revision = int(body["header"]["revision"]) if place is None else place.revision
     before = 0 if place is None else place.before
     more = body.get("more", False)
     made: dict[str, Any] = {
-        "kvs": [_record(kv) for kv in found],
+        "kvs": [_record(kv, keys_only=keys_only) for kv in found],
         "more": more,
         "total": before + int(body.get("count", 0)),
         "revision": revision,
@@ -180,9 +180,9 @@ def _page(body: Mapping[str, Any], place: _Place | None) -> dict[str, Any]:
     return made
 
 
-def _record(kv: Mapping[str, Any]) -> dict[str, Any]:
+def _record(kv: Mapping[str, Any], *, keys_only: bool) -> dict[str, Any]:
     numbers = {name: int(kv[name]) for name in ("create_revision", "mod_revision", "version") if name in kv}
-    value = {"value": plain(base64.b64decode(kv["value"], validate=True))} if "value" in kv else {}
+    value = {} if keys_only else {"value": plain(base64.b64decode(kv.get("value", ""), validate=True))}
     return {"key": plain(base64.b64decode(kv["key"], validate=True)), **value, **numbers}
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Final
 
 from unabridged.contract import InvalidInput, ReadResult
@@ -59,7 +60,7 @@ def read_kubernetes(
     Raises:
         InvalidInput: an argument breaks a rule. The error holds no value.
     """
-    if not callable(function) or not getattr(function, "__name__", "list_").startswith("list_"):
+    if not callable(function) or not _name_of(function).startswith("list_"):
         raise InvalidInput(field="function", rule="must be a list function of the client")
     given = dict(options or {})
     if any(name in given for name in _OURS):
@@ -71,6 +72,13 @@ def read_kubernetes(
         query = replace(query, page_size=_LIMIT)
     transport = _Cluster(function, arguments, given)
     return walked(load_profile("kubernetes_list"), query, transport=transport, budget=budget, clock=clock)
+
+
+def _name_of(function: Any) -> str:
+    """Returns the name of a function, also of one whose arguments were given before."""
+    while isinstance(function, partial):
+        function = function.func
+    return str(getattr(function, "__name__", ""))
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import base64
 import binascii
 import importlib.util
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, get_args
@@ -16,7 +17,7 @@ from urllib.parse import urlsplit
 
 from unabridged.contract import InvalidInput, ReadResult
 from unabridged.contract.errors import MissingExtra, value_free
-from unabridged.reading import Budget, Clock, Fault, Query, Request, Response
+from unabridged.reading import Budget, Clock, Fault, Query, Request, Response, SystemClock
 
 from .walking import CURSOR, SIZE, cursor_of, page, plain, refused, size_of, walked
 
@@ -31,6 +32,7 @@ SearchScope = Literal["subtree", "one_level", "base"]
 _SCOPES: Final = {"subtree": "SUBTREE", "one_level": "LEVEL", "base": "BASE"}
 _PAGED: Final = "1.2.840.113556.1.4.319"
 _PAGE_SIZE: Final = 500
+_RANGE: Final = re.compile(r";range=\d+-(\d+|\*)", re.IGNORECASE)
 _LONGEST_S: Final = 2**31 - 1
 _RULES: Final = (
     ("filter", exceptions.LDAPInvalidFilterError, "must be a search filter of RFC 4515"),
@@ -94,6 +96,10 @@ def read_ldap(
     lives on its connection only; elsewhere it is `CONTINUATION_EXPIRED`. The result records itself in the session in
     scope.
 
+    Where the connection follows ranges (`auto_range`, as ldap3 does by default), an attribute whose values come in
+    parts, as those of large groups in Active Directory do, is asked for to its end; where that fails, the part that
+    came keeps its name (`member;range=0-1499`) and the read is partial (`ITEM_TRUNCATED`).
+
     Entries and attributes that the caller may not see are missing without a word, so a complete read speaks of what
     this caller can see. A search over several pages is no snapshot.
 
@@ -127,8 +133,9 @@ def read_ldap(
         "search_scope": _SCOPES[scope],
         "attributes": list(attributes),
     }
-    directory = _Directory(connection, search, frozenset(name.lower() for name in single))
-    return walked({**_PROFILE, "name": "ldap"}, query, transport=directory, budget=budget, clock=clock)
+    time = clock or SystemClock()
+    directory = _Directory(connection, search, frozenset(name.lower() for name in single), time)
+    return walked({**_PROFILE, "name": "ldap"}, query, transport=directory, budget=budget, clock=time)
 
 
 @dataclass(frozen=True)
@@ -138,6 +145,7 @@ class _Directory:
     connection: Any = field(repr=False)
     search: Mapping[str, Any] = field(repr=False)
     single: frozenset[str]
+    clock: Clock = field(repr=False)
 
     def send(self, request: Request, *, timeout_s: float | None) -> Response | Fault:
         """Makes one search; the cookie is the request's cursor."""
@@ -145,7 +153,7 @@ class _Directory:
         result, response = None, None
         broken: tuple[str, str] | None = None
         try:
-            result, response = self._searched(_decoded(cookie), size_of(request), timeout_s)
+            result, response = self._page(_decoded(cookie), size_of(request), timeout_s)
         except exceptions.LDAPOperationResult as error:  # a connection that raises what others return
             result, response = {"result": error.result}, error.response
         except (exceptions.LDAPSocketReceiveError, exceptions.LDAPResponseTimeoutError):
@@ -160,18 +168,66 @@ class _Directory:
             raise InvalidInput(field=broken[0], rule=broken[1])
         return self._answer(result or {}, response or [], continued=cookie is not None)
 
-    def _searched(self, cookie: bytes | None, size: int | None, timeout_s: float | None) -> tuple[Any, Any]:
-        limit_s = 0 if timeout_s is None else min(_LONGEST_S, max(1, math.ceil(timeout_s)))
-        follows, self.connection.auto_referrals = self.connection.auto_referrals, False
+    def _page(self, cookie: bytes | None, size: int | None, timeout_s: float | None) -> tuple[Any, Any]:
+        """Makes one search, and asks on for values that came as a range, where the connection is set to do so."""
+        until_s = None if timeout_s is None else self.clock.monotonic() + timeout_s
+        paging = {"paged_size": size, "paged_cookie": cookie, "paged_criticality": True}
+        connection = self.connection
+        before = connection.auto_referrals, getattr(connection, "auto_range", False)
+        # ldap3 follows ranges by itself, and takes the first values for all where it is refused the others
+        connection.auto_referrals = connection.auto_range = False
         try:
-            found = self.connection.search(
-                **self.search, paged_size=size, paged_cookie=cookie, paged_criticality=True, time_limit=limit_s
-            )
+            result, response = self._searched({**self.search, **paging}, timeout_s)
+            if before[1]:
+                response = [self._with_ranges(entry, until_s) for entry in response or ()]
         finally:
-            self.connection.auto_referrals = follows
+            connection.auto_referrals, connection.auto_range = before
+        return result, response
+
+    def _searched(self, search: Mapping[str, Any], timeout_s: float | None) -> tuple[Any, Any]:
+        limit_s = 0 if timeout_s is None else min(_LONGEST_S, max(1, math.ceil(timeout_s)))
+        found = self.connection.search(**search, time_limit=limit_s)
         if isinstance(found, tuple):  # the strategies that are safe for threads
             return found[1], found[2]
         return self.connection.result, self.connection.response
+
+    def _with_ranges(self, entry: Mapping[str, Any], until_s: float | None) -> Mapping[str, Any]:
+        """Returns an entry with the values of its ranges whole; a range whose rest does not come stays as it is."""
+        raw = entry.get("raw_attributes") or {}
+        ranged = [name for name in raw if _RANGE.search(name)]
+        if not ranged:
+            return entry
+        values = {name: raw[name] for name in raw}
+        for name in ranged:
+            whole = self._ranged(entry["dn"], name, raw[name], until_s)
+            if whole is not None:
+                del values[name]
+                values[_RANGE.sub("", name)] = whole
+        return {**entry, "raw_attributes": values}
+
+    def _ranged(self, dn: str, name: str, first: Sequence[bytes], until_s: float | None) -> list[bytes] | None:
+        """Asks for the rest of a range, as MS-ADTS 3.1.1.3.1.3.3 has it: the last one ends in `*`."""
+        bare, values = _RANGE.sub("", name), list(first)
+        last = _last_of(name)
+        while last is not None:
+            left_s = None if until_s is None else until_s - self.clock.monotonic()
+            if left_s is not None and left_s <= 0:
+                return None
+            search = {"search_base": dn, "search_filter": "(objectClass=*)", "search_scope": "BASE"}
+            try:
+                result, response = self._searched({**search, "attributes": [f"{bare};range={last + 1}-*"]}, left_s)
+            except (exceptions.LDAPException, OSError):
+                return None
+            entries = [e for e in response or () if e.get("type") == "searchResEntry"]
+            if (result or {}).get("result") != SUCCESS or len(entries) != 1:
+                return None
+            raw = entries[0]["raw_attributes"]
+            found = [key for key in raw if key.lower().startswith(f"{bare.lower()};range={last + 1}-") and raw[key]]
+            if len(found) != 1:
+                return None
+            values += raw[found[0]]
+            last = _last_of(found[0])
+        return values
 
     def _answer(self, result: Mapping[str, Any], response: Sequence[Mapping[str, Any]], *, continued: bool) -> Response:
         code = result.get("result")
@@ -204,6 +260,12 @@ class _Directory:
             listed = [plain(value) for value in values]
             record[name] = listed[0] if name.lower() in self.single and len(listed) == 1 else listed
         return record
+
+
+def _last_of(name: str) -> int | None:
+    """Returns where a range ends; nothing when it holds the last value."""
+    found = _RANGE.search(name)
+    return None if found is None or found[1] == "*" else int(found[1])
 
 
 def _decoded(cookie: str | None) -> bytes | None:

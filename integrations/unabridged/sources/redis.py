@@ -60,10 +60,12 @@ def read_redis(
 
     A read over several calls is no snapshot: a key that was there from the first call to the last is among the
     records, each once; of a key that came or went in between nothing is known, and the result says so
-    (`scope.excludes`). A cursor is not checked by the server, so it is never used after its session. The result
-    records itself in the session in scope.
+    (`scope.excludes`). A cursor is not checked by the server, so it is never used after its session, nor with a server
+    that was restarted or took another's place (`CONTINUATION_EXPIRED`); a caller who may not ask `INFO server` goes
+    without that check. The result records itself in the session in scope.
 
-    A record is `{"key": text}`. A key that is no UTF-8 stands there as `{"key": {"base64": ...}}`.
+    A record is `{"key": text}`. A key that is no UTF-8 stands there as `{"key": {"base64": ...}}`, whatever the client
+    makes of its answers.
 
     Args:
         client: a `redis.Redis`. A cluster is read node by node, and the results merged.
@@ -86,15 +88,21 @@ def read_redis(
 
 @dataclass(frozen=True)
 class _Server:
-    """Answers the reader's requests with one SCAN each."""
+    """Answers the reader's requests with one SCAN each. A cursor goes with the process that gave it."""
 
     client: Redis = field(repr=False)
     asked: Mapping[str, Any] = field(repr=False)
 
     def send(self, request: Request, *, timeout_s: float | None) -> Response | Fault:
         """Makes one SCAN. The client's `socket_timeout` bounds its time."""
+        process, _, cursor = (cursor_of(request) or "/0").partition("/")
         try:
-            cursor, keys = self.client.scan(cursor=int(cursor_of(request) or 0), **self.asked)
+            with self.client.pipeline(transaction=False) as pipe:  # both are answered over one connection
+                pipe.scan(cursor=int(cursor), **self.asked, NEVER_DECODE=True)
+                pipe.info("server", NEVER_DECODE=True)
+                found, info = pipe.execute(raise_on_error=False)
+            if isinstance(found, Exception):
+                raise found
         except (exceptions.NoPermissionError, exceptions.AuthenticationError):
             return refused(403)
         except exceptions.TimeoutError:
@@ -105,4 +113,9 @@ class _Server:
             return refused(400)
         except exceptions.RedisError:
             return Fault("disconnect")
-        return page({"keys": [{"key": plain(key)} for key in keys], "cursor": cursor})
+        now = str(info.get("run_id", "")) if isinstance(info, Mapping) else ""
+        if process and now and now != process:  # another table, in which the cursor points anywhere
+            return refused(410)
+        following, keys = found
+        body = {"keys": [{"key": plain(key)} for key in keys], "cursor": f"{now or process}/{following}"}
+        return page(body if following else {**body, "cursor": 0})

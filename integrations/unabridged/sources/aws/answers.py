@@ -19,6 +19,11 @@ from .paging import AwsWalk, parameters_of
 
 _FAILED: Final = re.compile(r"(unprocessed|unsuccessful|failed|failures?|errors?)[A-Za-z]*\Z", re.IGNORECASE)
 """Members beside the results that list what was not done."""
+_LEFT_OUT: Final = re.compile(
+    r"(missing|skipped|invalid)[A-Za-z]*|[A-Za-z]*(notfound|errors|errordetails|failures)|notfound[A-Za-z]*",
+    re.IGNORECASE,
+)
+"""Lists beside the results of what was asked for and did not come."""
 _SLOW: Final = frozenset(
     {
         "Throttling", "ThrottlingException", "ThrottledException", "RequestThrottled", "RequestThrottledException",
@@ -99,7 +104,7 @@ class Service:
         body: dict[str, Any] = {
             "items": [] if records is None else plain(records),
             "answer": plain(rest),
-            "failed": any(_FAILED.match(name) is not None and bool(value) for name, value in rest.items()),
+            "failed": any(_says_failed(name, value) for name, value in rest.items()),
             "below": bool(rest.get("CommonPrefixes")),
             "unshown": "ScannedCount" in rest and rest.get("Count") != len(records or ()),
         }
@@ -109,6 +114,11 @@ class Service:
         if more is not None:
             body["more"] = more
         return page(body)
+
+
+def _says_failed(name: str, value: Any) -> bool:
+    pattern = _FAILED.match(name) or (isinstance(value, list) and _LEFT_OUT.fullmatch(name))
+    return bool(pattern) and bool(value)
 
 
 def _expression(items: str) -> str:

@@ -63,14 +63,14 @@ def read_aws(
     """
     service, name = _operation(client, operation)
     known = KNOWN.get((service.service_name, operation), Known())
-    way = walk_of(service, operation, name, walk)
+    _check_items(items, service.operation_model(name).output_shape)
+    way = walk_of(service, operation, name, items, walk)
     query = Query.of(resource)
     given = _checked_params(params, way, known)
     if query.page_size is None and way.size not in given:
         query = replace(query, page_size=known.page_size)
     if query.page_size is not None and way.size is None:
         raise InvalidInput(field="resource", rule="must have no page size: the operation takes none")
-    _check_items(items, service.operation_model(name).output_shape)
     transport = Service(getattr(client, operation), given, items, way)
     lags = service.service_name == "dynamodb" and not given.get("ConsistentRead")
     profile = _profile(client, operation, id, way, known, lags=lags)

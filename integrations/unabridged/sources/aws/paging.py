@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final
@@ -16,8 +16,8 @@ from botocore.paginate import TokenDecoder, TokenEncoder
 from unabridged.contract import InvalidInput
 
 _TOKENS: Final = re.compile(
-    r"(next|continuation|pagination|page).*(token|marker|key|cursor)|marker|position|cursor|lastevaluated\w*"
-    r"|(is)?truncated|hasmore\w*",
+    r"(next|continuation|pagination|page).*(token|marker|key|cursor)|next\w*iterator|marker|position|cursor"
+    r"|lastevaluated\w*|\w*truncated|hasmore\w*",
     re.IGNORECASE,
 )
 """Members of an answer that say that an operation pages."""
@@ -118,13 +118,14 @@ KNOWN: Final[dict[tuple[str, str], Known]] = {
 """From the service models of botocore 1.44 and the API references of the services."""
 
 
-def walk_of(service: Any, operation: str, name: str, stated: AwsWalk | None) -> AwsWalk:
+def walk_of(service: Any, operation: str, name: str, items: str, stated: AwsWalk | None) -> AwsWalk:
     """Returns how an operation pages.
 
     Args:
         service: the client's service model.
         operation: the operation as the client spells it.
         name: the operation as the API spells it.
+        items: where the records stand: what says that there are more stands beside them, or above.
         stated: how the caller says that it pages.
 
     Raises:
@@ -137,10 +138,18 @@ def walk_of(service: Any, operation: str, name: str, stated: AwsWalk | None) -> 
     if found is not None:
         more = found.get("more_results")
         return AwsWalk(_listed(found["input_token"]), _listed(found["output_token"]), more, found.get("limit_key"))
-    shape = service.operation_model(name).output_shape
-    if shape is not None and any(_TOKENS.fullmatch(member) for member in shape.members):
+    if any(_TOKENS.fullmatch(member) for member in _beside(service.operation_model(name).output_shape, items)):
         raise InvalidInput(field="walk", rule="must say how this operation pages: botocore does not")
     return AwsWalk()
+
+
+def _beside(shape: Any, items: str) -> Iterator[str]:
+    """Returns the names of what stands on the way to the records."""
+    for step in items.split("."):
+        if getattr(shape, "type_name", None) != "structure":
+            return
+        yield from shape.members
+        shape = shape.members.get(step)
 
 
 @lru_cache(maxsize=32)

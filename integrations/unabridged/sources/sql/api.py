@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Connection, Engine
 
 from unabridged._ambient import record
-from unabridged.contract import ReadResult
+from unabridged.contract import InvalidInput, ReadResult
 from unabridged.reading import Budget, Clock, Query, SystemClock
 
 from .ask import Ask, Statement, make_ask
@@ -125,7 +125,9 @@ def _read(ask: Ask) -> ReadResult:
     try:
         for _ in walk.run():
             pass
-    except (KeyboardInterrupt, SystemExit):
+    except InvalidInput:  # nothing was read
+        raise
+    except BaseException:
         record(cancelled_result(walk, started_at=started_at))
         raise
     result = result_of(walk, started_at=started_at)

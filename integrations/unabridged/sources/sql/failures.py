@@ -15,6 +15,8 @@ from .shape import Family
 
 Caught: Final = (StatementError, PoolTimeout, ResourceClosedError, PendingRollbackError, UnicodeError, OSError)
 """What SQLAlchemy and its drivers raise for what a database did. Other errors are the caller's and pass."""
+ODD: Final = (ValueError, LookupError, TypeError, ArithmeticError, AttributeError)
+"""What a driver, or a type of SQLAlchemy, raises for a value that it cannot take or make. Their texts hold it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,14 @@ class Failure:
     passing: bool = False
     """Whether the same read may succeed when it is asked for again."""
     layer: str = "source"
+
+    @property
+    def is_outrun(self) -> bool:
+        """Whether a table was replaced under the snapshot, so that a new snapshot sees it."""
+        return self is OUTRUN
+
+
+OUTRUN: Final = Failure("CONSISTENCY_LOST", "snapshot_changed", passing=True)
 
 
 @dataclass(frozen=True, slots=True)

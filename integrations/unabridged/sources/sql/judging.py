@@ -77,7 +77,7 @@ def result_of(
         scope=_scope(walk, consistency, items),
         read=_header(walk, started_at, continues),
         continuation=route,
-        total=Total() if walk.count is None or not has_content else Total(value=walk.count, kind="exact"),
+        total=_total(walk) if has_content else Total(),
         consistency=consistency,
         proof=_proof(walk, whole=not reasons, consistency=consistency),
         sources=_sources(walk, reasons, items),
@@ -164,18 +164,29 @@ def _of_the_statement(walk: Walk) -> list[Reason]:
     return reasons
 
 
+def _total(walk: Walk) -> Total:
+    if walk.count is None:
+        return Total()
+    return Total(value=walk.count, kind="exact" if _count_is_exact(walk) and not walk.hidden else "lower_bound")
+
+
+def _count_is_exact(walk: Walk) -> bool:
+    """A count over a part that is cut itself counts no more than that part lets through."""
+    return walk.ask.count is not None and not walk.ask.count.shape.cuts
+
+
 def _count_reasons(walk: Walk, codes: set[str]) -> list[Reason]:
     """What an exact count says about a proven end: more than counted is a mismatch, fewer may be explained."""
     if not walk.ended or walk.count is None:
         return []
     found = walk.raw if walk.unique is None else walk.unique
-    if found > walk.count or (found < walk.count and not codes - _EXPLAIN_NOTHING):
+    if (found > walk.count and _count_is_exact(walk)) or (found < walk.count and not codes - _EXPLAIN_NOTHING):
         return [_reason(walk, "CONSISTENCY_LOST", "count_mismatch")]
     return []
 
 
 def _is_counted(walk: Walk) -> bool:
-    return walk.ended and walk.count is not None and walk.count == walk.unique
+    return walk.ended and walk.count is not None and walk.count == walk.unique and _count_is_exact(walk)
 
 
 def _reason(
@@ -196,7 +207,8 @@ def _reason(
 def _consistency(walk: Walk, reasons: Sequence[Reason], *, has_content: bool) -> Consistency:
     if not has_content or any(reason.code == "CONSISTENCY_LOST" for reason in reasons):
         return "not_established"
-    return "snapshot" if walk.touched.is_snapshot else "interval"
+    lies_in_it = walk.touched.is_snapshot and walk.signals.is_snapshot and not walk.ask.statement.shape.live
+    return "snapshot" if lies_in_it else "interval"
 
 
 def _proof(walk: Walk, *, whole: bool, consistency: Consistency) -> Proof:
@@ -250,7 +262,10 @@ def _sources(walk: Walk, reasons: Sequence[Reason], items: list[Any] | None) -> 
 
 
 def _notices(walk: Walk, items: list[Any] | None) -> tuple[Notice, ...]:
-    notices = [*walk.touched.notices, *walk.signals.notices]
+    again = [notice for notice in walk.signals.notices if notice not in walk.touched.notices]
+    notices = [*walk.touched.notices, *again]
+    if walk.redone:
+        notices.append(Notice(code="RETRIED", observed={"times": 1}))
     if walk.duplicates:
         notices.append(Notice(code="DUPLICATES_REMOVED", observed={"records": walk.duplicates}))
     absent = [name for name in walk.ask.query.fields or () if items and name not in items[0]]

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+import sqlite3
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
 
 from sqlalchemy import Connection
@@ -34,7 +36,7 @@ class Opened:
     cap: int | None = None
     """Rows after which this session's settings cut any statement without a limit of its own."""
     has_remote: bool = False
-    """Whether the server may keep rows outside of its snapshots."""
+    """Whether rows may lie outside of the transaction's snapshot."""
     undo: tuple[str, ...] = field(default=(), repr=False)
     """What puts the connection back as it was, once the transaction has ended."""
 
@@ -140,7 +142,7 @@ class PostgreSQL:
     def open(self, connection: Connection, *, timeout_s: float | None, row_security: bool) -> Opened:
         """Begins the transaction."""
         connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-        isolation, read_only, theirs_ms, *state = _row(connection, _POSTGRESQL_STATE)
+        isolation, read_only, theirs_ms, is_standby, *state = _row(connection, _POSTGRESQL_STATE)
         if isolation != "repeatable read" or read_only != "on":
             raise InvalidInput(field="bind", rule="must make transactions: it is in autocommit mode")
         limit_s, ours = _shorter(int(theirs_ms) / 1000, timeout_s)
@@ -148,24 +150,35 @@ class PostgreSQL:
         switch = "on" if row_security else "off"
         connection.exec_driver_sql(f"SET LOCAL row_security = {switch}")
         connection.exec_driver_sql(f"SET LOCAL statement_timeout = {milliseconds}")
-        return Opened(_token(*state), timeout_s=limit_s, timeout_is_ours=ours, row_security=row_security)
+        snapshot = _of_this_transaction() if is_standby else _token(*state)
+        return Opened(snapshot, timeout_s=limit_s, timeout_is_ours=ours, row_security=row_security)
 
     def touched(self, connection: Connection, opened: Opened) -> Signals:
-        """Foreign tables lie outside the snapshot, and materialized views lag: both are found by their locks."""
+        """Looks at what is locked: what lies outside the snapshot, what lags, and what was put in a table's place.
+
+        A table that was rewritten or truncated, or that took another's name, after the snapshot was taken looks empty
+        to it (https://www.postgresql.org/docs/current/mvcc-caveats.html). A read that waited for a lock meets that.
+        """
         found = connection.exec_driver_sql(_POSTGRESQL_TOUCHED).fetchall()
+        lost = any(is_replaced for *_, is_replaced in found)
         stale = tuple(
             Notice(code="STALE_INDEX", severity="freshness", observed={"index": str(name)})
-            for kind, name in found
+            for kind, name, _, _ in found
             if kind == "m"
         )
-        return Signals(notices=stale, is_snapshot=all(kind != "f" for kind, _ in found))
+        return Signals(
+            (Reason(code="CONSISTENCY_LOST", detail="snapshot_changed", source=self.name),) if lost else (),
+            stale,
+            is_snapshot=not any(is_outside for _, _, is_outside, _ in found),
+        )
 
     def ended(self, connection: Connection, opened: Opened) -> Signals:
-        """Looks whether a function of the statement has switched policies on, which then hid rows in silence."""
-        (switch,) = _row(connection, "SELECT current_setting('row_security')")
+        """Looks again, for functions, and whether one has switched policies on, which then hid rows in silence."""
+        (switch,) = _row(connection, "SELECT pg_catalog.current_setting('row_security')")
+        found = self.touched(connection, opened)
         if switch == "off" or opened.row_security:
-            return Signals()
-        return Signals((Reason(code="VISIBILITY_RESTRICTED", source=self.name),))
+            return found
+        return replace(found, reasons=(Reason(code="VISIBILITY_RESTRICTED", source=self.name), *found.reasons))
 
     def close(self, connection: Connection, opened: Opened | None) -> None:
         """Rolls back: settings of the transaction go with it."""
@@ -176,16 +189,32 @@ class PostgreSQL:
 
 
 _POSTGRESQL_STATE: Final = (
-    "SELECT current_setting('transaction_isolation'), current_setting('transaction_read_only'),"
-    " (SELECT setting FROM pg_catalog.pg_settings WHERE name = 'statement_timeout'),"
+    "SELECT pg_catalog.current_setting('transaction_isolation'), pg_catalog.current_setting('transaction_read_only'),"
+    " (SELECT setting FROM pg_catalog.pg_settings WHERE name = 'statement_timeout'), pg_catalog.pg_is_in_recovery(),"
     " pg_catalog.pg_current_snapshot()::text, pg_catalog.current_database(),"
     " pg_catalog.pg_postmaster_start_time()::text, pg_catalog.inet_server_port()"
 )
-_POSTGRESQL_TOUCHED: Final = (
-    "SELECT DISTINCT c.relkind::text, c.relname::text"
-    " FROM pg_catalog.pg_locks l JOIN pg_catalog.pg_class c ON c.oid = l.relation"
-    " WHERE l.pid = pg_catalog.pg_backend_pid() AND l.locktype = 'relation' AND c.relkind IN ('f', 'm')"
-)
+"""On a standby a snapshot does not name the transactions that are running: two of them may look alike and differ."""
+_POSTGRESQL_TOUCHED: Final = """
+SELECT * FROM (
+  SELECT c.relkind::text, c.relname::text,
+    c.relkind IN ('f', 'S') OR (c.relkind = 'v' AND c.relname ~ '^pg_stat(io)?_'
+      AND c.relnamespace = 'pg_catalog'::pg_catalog.regnamespace) AS outside,
+    CASE WHEN c.oid IS NULL THEN pg_catalog.pg_get_indexdef(l.relation) IS NULL
+      WHEN c.relkind IN ('r', 'm') THEN
+        c.relfilenode <> 0 AND c.relfilenode IS DISTINCT FROM pg_catalog.pg_relation_filenode(c.oid)
+      WHEN c.relkind = 'p' THEN
+        (SELECT pg_catalog.array_agg(p.relid::pg_catalog.oid ORDER BY p.relid::pg_catalog.oid)
+          FROM pg_catalog.pg_partition_tree(c.oid) p WHERE p.level = 1)
+        IS DISTINCT FROM
+        (SELECT pg_catalog.array_agg(i.inhrelid ORDER BY i.inhrelid) FROM pg_catalog.pg_inherits i
+          WHERE i.inhparent = c.oid
+            AND coalesce(pg_catalog.to_jsonb(i) ->> 'inhdetachpending', 'false') = 'false')
+      ELSE false END AS replaced
+  FROM pg_catalog.pg_locks l LEFT JOIN pg_catalog.pg_class c ON c.oid = l.relation
+  WHERE l.pid = pg_catalog.pg_backend_pid() AND l.locktype = 'relation'
+) found WHERE relkind = 'm' OR outside OR replaced"""
+"""Tables are looked up in the snapshot, the functions beside them tell of now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,15 +236,15 @@ class MySQL:
         cap, theirs = _row(connection, f"SELECT @@SESSION.sql_select_limit, @@SESSION.{setting} LIMIT 1")
         unit = 1.0 if maria else 1000.0
         limit_s, ours = _shorter(float(theirs) / unit, timeout_s)
-        undo: tuple[str, ...] = ()
-        if ours and limit_s is not None:
-            undo = (f"SET SESSION {setting} = {theirs}",)
-            value = max(0.001, round(limit_s, 3)) if maria else max(1, round(limit_s * unit))
-            connection.exec_driver_sql(f"SET SESSION {setting} = {value}")
         remote = int(_row(connection, _MYSQL_REMOTE)[0])
         connection.exec_driver_sql("ROLLBACK")
         connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         connection.exec_driver_sql("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
+        undo: tuple[str, ...] = ()
+        if ours and limit_s is not None:  # last, so that nothing can fail while the session is changed
+            undo = (f"SET SESSION {setting} = {theirs}",)
+            value = max(0.001, round(limit_s, 3)) if maria else max(1, round(limit_s * unit))
+            connection.exec_driver_sql(f"SET SESSION {setting} = {value}")
         return Opened(
             _of_this_transaction(),
             timeout_s=limit_s,
@@ -287,16 +316,22 @@ class SQLite:
         always = getattr(raw, "autocommit", None) is False  # such a connection is in a transaction at all times
         if raw.in_transaction and not always:
             raise InvalidInput(field="bind", rule="must not be in a transaction: the read makes its own")
-        (before,) = _row(connection, "PRAGMA query_only")
-        connection.exec_driver_sql("PRAGMA query_only = ON")
+        (before,), (dirty,) = _row(connection, "PRAGMA query_only"), _row(connection, "PRAGMA read_uncommitted")
+        files = {name for _, name, _ in connection.exec_driver_sql("PRAGMA database_list").fetchall()}
         if not raw.in_transaction:
             connection.exec_driver_sql("BEGIN")
-        undo = () if before else ("PRAGMA query_only = OFF",)
-        return Opened(_of_this_transaction(), timeout_s=timeout_s, timeout_is_ours=timeout_s is not None, undo=undo)
+        connection.exec_driver_sql("PRAGMA query_only = ON")  # last, so that nothing can fail while it is set
+        return Opened(
+            _of_this_transaction(),
+            timeout_s=timeout_s,
+            timeout_is_ours=timeout_s is not None,
+            has_remote=bool(dirty) or not files <= {"main", "temp"},
+            undo=() if before else ("PRAGMA query_only = OFF",),
+        )
 
     def touched(self, connection: Connection, opened: Opened) -> Signals:
-        """Every table lies in the transaction."""
-        return Signals()
+        """Each attached file has a snapshot of its own, and what is not committed is in none."""
+        return Signals(is_snapshot=not opened.has_remote)
 
     def ended(self, connection: Connection, opened: Opened) -> Signals:
         """There is nothing more to ask."""
@@ -305,17 +340,24 @@ class SQLite:
     def close(self, connection: Connection, opened: Opened | None) -> None:
         """Rolls back, and lets others write again."""
         raw: Any = connection.connection.driver_connection
-        if raw.in_transaction and opened is not None:
-            connection.exec_driver_sql("ROLLBACK")
-        for statement in opened.undo if opened is not None else ():
-            connection.exec_driver_sql(statement)
-        connection.rollback()
+        try:
+            if raw.in_transaction and opened is not None:
+                connection.exec_driver_sql("ROLLBACK")
+        finally:
+            for statement in opened.undo if opened is not None else ():
+                connection.exec_driver_sql(statement)
+            connection.rollback()
 
     def watch(self, connection: Connection, expired: Callable[[], bool] | None) -> None:
         """Interrupts the statement when the time is up; the engine runs in this process and asks now and then."""
+        steps = 10_000 if expired is not None else 0
         raw: Any = connection.connection.driver_connection
-        if hasattr(raw, "set_progress_handler"):
-            raw.set_progress_handler(expired, 10_000 if expired is not None else 0)
+        in_its_thread = getattr(connection.connection.dbapi_connection, "run_async", None)
+        with suppress(sqlite3.Error):  # a connection that is of no use says so when it is asked
+            if in_its_thread is not None:
+                in_its_thread(lambda theirs: theirs.set_progress_handler(expired, steps))
+            elif hasattr(raw, "set_progress_handler"):
+                raw.set_progress_handler(expired, steps)
 
 
 def close_quietly(server: Server, connection: Connection, opened: Opened | None) -> bool:

@@ -24,6 +24,7 @@ FIRST_WORDS: Final[dict[Family, frozenset[str]]] = {
 _ACTS: Final[dict[Family, re.Pattern[str]]] = {
     "postgresql": re.compile(
         r"LO_(?!GET)\w+|LOWRITE|DBLINK\w*|SET_CONFIG|PG_NOTIFY|PG_PROMOTE|PG_RELOAD_CONF|PG_ROTATE_LOGFILE\w*"
+        r"|PG_(?:START|STOP)_BACKUP|PG_BACKUP_\w+|PG_WAL_REPLAY_(?:PAUSE|RESUME)|PG_STAT_STATEMENTS_RESET|PG_LOG_\w+"
         r"|PG_(?:TERMINATE|CANCEL)_BACKEND|PG_(?:TRY_)?ADVISORY_\w+|PG_SWITCH_WAL|PG_CREATE_\w+|PG_DROP_\w+"
         r"|PG_FILE_\w+|PG_LOGICAL_\w+|PG_REPLICATION_\w+|PG_STAT_RESET\w*|PG_EXPORT_SNAPSHOT|QUERY_TO_XML\w*",
         re.IGNORECASE,
@@ -36,6 +37,13 @@ _LOCKS: Final = frozenset(
     {("FOR", "UPDATE"), ("FOR", "SHARE"), ("FOR", "NO"), ("FOR", "KEY"), ("LOCK", "IN"), ("SKIP", "LOCKED")}
 )
 """A read that locks sees no snapshot on InnoDB, and one that skips what is locked leaves rows out in silence."""
+_LIVE: Final[dict[Family, frozenset[str]]] = {
+    "postgresql": frozenset(),
+    "mysql": frozenset({"INFORMATION_SCHEMA", "PERFORMANCE_SCHEMA"}),
+    "sqlite": frozenset(),
+}
+_SET_WORDS: Final = frozenset({"UNION", "EXCEPT", "INTERSECT", "MINUS"})
+_JOIN_WORDS: Final = frozenset({"JOIN", "CROSS", "INNER", "LEFT", "RIGHT", "FULL", "NATURAL", "STRAIGHT_JOIN"})
 _WRITES: Final = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE", "REPLACE"})
 
 _BLANKS: Final = r"(?P<blank>[ \t\n\r\f\v]+)"
@@ -47,6 +55,7 @@ _MARK: Final = r"(?P<mark>%%|.)"
 _PLAIN: Final = r"'(?:[^']|'')*(?:'|\Z)"
 _BACKSLASHED: Final = r"'(?:[^'\\]|\\.|'')*(?:'|\Z)"
 _DOUBLE: Final = r'"(?:[^"]|"")*(?:"|\Z)'
+_ESCAPED: Final = r'[uU]&"(?:[^"]|"")*(?:"|\Z)'
 _DOUBLE_BACKSLASHED: Final = r'"(?:[^"\\]|\\.|"")*(?:"|\Z)'
 _TICKS: Final = r"`(?:[^`]|``)*(?:`|\Z)"
 _BRACKETS: Final = r"\[[^\]]*(?:\]|\Z)"
@@ -55,6 +64,8 @@ _LINE: Final = r"--[^\n]*"
 _POSTGRESQL_LINE: Final = r"--[^\n\r]*"
 _MYSQL_LINE: Final = r"--(?=[ \t\n\r\f\v]|\Z)[^\n]*|\#[^\n]*"
 _BLOCK: Final = r"/\*.*?(?:\*/|\Z)"
+_LIMIT_ENDS: Final = frozenset({")", ";", "OFFSET", "FOR", "FETCH", ","})
+_NAME_QUOTES: Final = frozenset('"`[')
 
 
 def _reader(comments: str, *quoted: str) -> re.Pattern[str]:
@@ -64,8 +75,8 @@ def _reader(comments: str, *quoted: str) -> re.Pattern[str]:
 
 _READINGS: Final[dict[Family, tuple[re.Pattern[str], ...]]] = {
     "postgresql": (
-        _reader(f"{_POSTGRESQL_LINE}|{_BLOCK}", f"[eE]{_BACKSLASHED}", _PLAIN, _DOUBLE, _DOLLARS),
-        _reader(f"{_POSTGRESQL_LINE}|{_BLOCK}", _BACKSLASHED, _DOUBLE, _DOLLARS),
+        _reader(f"{_POSTGRESQL_LINE}|{_BLOCK}", f"[eE]{_BACKSLASHED}", _PLAIN, _ESCAPED, _DOUBLE, _DOLLARS),
+        _reader(f"{_POSTGRESQL_LINE}|{_BLOCK}", _BACKSLASHED, _ESCAPED, _DOUBLE, _DOLLARS),
     ),
     "mysql": (
         _reader(f"{_MYSQL_LINE}|{_BLOCK}", _BACKSLASHED, _DOUBLE_BACKSLASHED, _TICKS),
@@ -98,10 +109,18 @@ class Shape:
     offset: bool = False
     """Whether it passes over rows."""
     inner_limit: bool = False
-    """Whether a part of it is limited to more than one row: its own number of rows then says nothing."""
+    """Whether a part that its rows come from is limited: its own number of rows then says nothing. One row that is
+    looked up, or joined to others, is no such part."""
     sampled: bool = False
+    live: bool = False
+    """Whether it names tables that the server makes up as they are read: they lie in no snapshot."""
     writes: bool = False
     """Whether a word that changes rows stands outside of quotes; where the database refuses it, this is why."""
+
+    @property
+    def cuts(self) -> bool:
+        """Whether a number that it counts may be smaller than there are."""
+        return self.inner_limit or self.offset or self.sampled
 
 
 def shape_of(text: str, family: Family, *, bound: Callable[[str, int], object] | None = None) -> Shape:
@@ -118,7 +137,7 @@ def shape_of(text: str, family: Family, *, bound: Callable[[str, int], object] |
     readings = [list(_tokens(text, reader, family)) for reader in _READINGS[family]]
     for tokens in readings:
         _check(tokens, text, family)
-    return _shape(readings[0], bound or (lambda _text, _place: None))
+    return _shape(readings[0], bound or (lambda _text, _place: None), family)
 
 
 def _tokens(text: str, reader: re.Pattern[str], family: Family) -> Iterator[Token]:
@@ -140,12 +159,14 @@ def _tokens(text: str, reader: re.Pattern[str], family: Family) -> Iterator[Toke
 
 
 def _text(kind: str, piece: str) -> str:
-    """Words in capitals; of what is quoted only names in double quotes, which may be those of functions."""
+    """Words in capitals; of what is quoted only names, which may be those of functions."""
     if kind == "word":
         return piece.upper()
-    if kind == "quoted":
-        return piece[1:-1] if piece.startswith('"') else ""
-    return piece
+    if kind != "quoted":
+        return piece
+    if piece[0] in _NAME_QUOTES:
+        return piece[1:-1]
+    return piece[:2].upper() if piece[1:2] == "&" else ""
 
 
 def _end_of_comment(text: str, start: int) -> int:
@@ -171,7 +192,11 @@ def _check(tokens: Sequence[Token], text: str, family: Family) -> None:
         raise InvalidInput(field="statement", rule=f"must only read: it must begin with one of {words}")
     if first.text != "EXPLAIN" and any(t.kind == "word" and t.text == "INTO" for t in tokens):
         raise InvalidInput(field="statement", rule="must only read: it must not put its result INTO anything")
+    if any(token.kind == "quoted" and token.text == "U&" for token in tokens):
+        raise InvalidInput(field="statement", rule="must spell its names without escapes")
     for token, following in pairwise(tokens):
+        if family == "mysql" and (token.text, following.text) == (":", "="):
+            raise InvalidInput(field="statement", rule="must only read: it must set no variable")
         if token.kind == following.kind == "word" and (token.text, following.text) in _LOCKS:
             raise InvalidInput(field="statement", rule="must only read: it must neither lock rows nor skip locked ones")
         named = token.kind in ("word", "quoted") and following.kind == "mark" and following.text == "("
@@ -179,9 +204,10 @@ def _check(tokens: Sequence[Token], text: str, family: Family) -> None:
             raise InvalidInput(field="statement", rule="must only read: it calls a function that acts")
 
 
-def _shape(tokens: Sequence[Token], bound: Callable[[str, int], object]) -> Shape:
+def _shape(tokens: Sequence[Token], bound: Callable[[str, int], object], family: Family) -> Shape:
     limit: int | None = None
     limited = offset = inner = sampled = writes = False
+    live = any(t.kind in ("word", "quoted") and t.text.upper() in _LIVE[family] for t in tokens)
     wrapped = _wraps_all(tokens)
     for n, token in enumerate(tokens):
         if token.kind != "word":
@@ -197,9 +223,37 @@ def _shape(tokens: Sequence[Token], bound: Callable[[str, int], object]) -> Shap
             offset |= skips
             if token.depth == 0 or (wrapped and token.depth == 1):
                 limited, limit = True, number if isinstance(number, int) else None
-            elif number != 1:
+            elif number != 1 or _brings_the_rows(tokens, n, outermost=1 if wrapped else 0):
                 inner = True
-    return Shape(limit=limit, limited=limited, offset=offset, inner_limit=inner, sampled=sampled, writes=writes)
+    return Shape(
+        limit=limit, limited=limited, offset=offset, inner_limit=inner, sampled=sampled, live=live, writes=writes
+    )
+
+
+def _brings_the_rows(tokens: Sequence[Token], n: int, *, outermost: int) -> bool:
+    """Whether the part that is limited at `n` is all that the outermost rows come from."""
+    depth = tokens[n].depth
+    start = max((m for m in range(n) if tokens[m].text == "(" and tokens[m].depth == depth), default=0)
+    if depth != outermost + 1 or start == 0:
+        return depth == outermost + 1
+    before = [t.text for t in tokens[max(0, start - 2) : start] if t.text not in ("ALL", "DISTINCT")]
+    if before[-1:] and before[-1] in _SET_WORDS:
+        return True
+    if before[-1:] == ["FROM"]:
+        ends = (m for m in range(n, len(tokens)) if tokens[m].text == ")" and tokens[m].depth == depth - 1)
+        return _is_alone(tokens, next(ends, n) + 1)
+    named = [m for m in range(start - 1, -1, -1) if tokens[m].text not in ("AS", "MATERIALIZED", "NOT")][:1]
+    name = tokens[named[0]].text.upper() if named else ""
+    return any(
+        t.text == "FROM" and t.depth == outermost and after.text.upper() == name and _is_alone(tokens, m + 2)
+        for m, (t, after) in enumerate(pairwise(tokens))
+    )
+
+
+def _is_alone(tokens: Sequence[Token], at: int) -> bool:
+    """Whether what stands before `at` in a list of tables is joined to nothing."""
+    following = [t.text for t in tokens[at : at + 3] if t.text != "AS"]
+    return not any(text == "," or text in _JOIN_WORDS for text in following[:2])
 
 
 def _wraps_all(tokens: Sequence[Token]) -> bool:
@@ -236,12 +290,13 @@ def _limit(
     if following[0] in ("ALL", "NULL") or following[:2] == ["ROWS", "EXAMINED"]:
         return "none", False
     if following[0] == "-":
-        return ("none" if following[1:2] and following[1].isdigit() else None), False
+        is_number = following[1:2] and following[1].isdigit()
+        return ("none" if is_number and (following[2:] or [";"])[0] in _LIMIT_ENDS else None), False
     value = _value(tokens, at, bound)
-    after = tokens[at + 1].text if at + 1 < len(tokens) else ""
-    if after == ",":  # LIMIT skip, number
+    after = tokens[at + 1] if at + 1 < len(tokens) else None
+    if after is not None and after.text == ",":  # LIMIT skip, number
         return _value(tokens, at + 2, bound), value != 0
-    if after in ("+", "-", "*", "/", "%", "|", "&", "<", "^"):
+    if after is not None and after.kind == "mark" and after.text not in (")", ";", ":"):  # 2 + 3, but not 5::int
         return None, False
     return value, False
 

@@ -14,7 +14,7 @@ from unabridged.contract.errors import InvalidInput
 from unabridged.contract.ids import id_key, id_keys
 
 from .ask import Ask, Sent
-from .failures import Caught, Failure, failure_of, is_write, trouble_of
+from .failures import ODD, OUTRUN, Caught, Failure, failure_of, is_write, trouble_of
 from .servers import Opened, Server, Signals, close_quietly, server_of
 from .values import field_names, records_of, size_bytes
 
@@ -23,6 +23,10 @@ _HIDES: Final = "42501"
 _NEARLY: Final = 0.9
 _FOREVER_S: Final = float("inf")
 _PLAIN: Final = frozenset({str, int, float})
+
+
+class _Unsendable(Exception):
+    """The driver refused a value in words of its own, which hold the value."""
 
 
 class Walk:
@@ -46,6 +50,8 @@ class Walk:
         self.ended = False
         self.hidden = False
         """Whether policies of the database left rows out."""
+        self.redone = False
+        """Whether a first attempt met a table that was replaced under its snapshot."""
         self.failure: Failure | None = None
         self.limits: list[tuple[ReasonCode, str, int | None]] = []
         self.touched = Signals()
@@ -71,22 +77,30 @@ class Walk:
     def run(self) -> Generator[None, None, None]:
         """Fills `items`, and stops for a moment after each batch.
 
-        Where PostgreSQL refuses to leave rows out in silence, the read begins anew with its policies on.
+        Where PostgreSQL refuses to leave rows out in silence, the read begins anew with its policies on; where a
+        table was replaced under its snapshot, once in a new one. Nothing of the first attempt is kept.
 
         Raises:
-            InvalidInput: the statement would have written, or a parameter is missing.
+            InvalidInput: the statement would have written, a parameter is missing, or the connection is in a
+                transaction, which is left as it is.
         """
-        yield from self._attempt(row_security=False)
-        failure = self.failure
-        if failure is None or self.batches or self.opened is None or failure.native != {"sqlstate": _HIDES}:
-            return
-        if self.server.family != "postgresql" or self._has_no_more_requests():
-            return
-        self.failure, self.hidden = None, True
-        yield from self._attempt(row_security=True)
-        again: Failure | None = self.failure
-        if again is not None and again.native == {"sqlstate": _HIDES}:
-            self.hidden = False  # no policy: the caller may not read the table at all
+        while True:
+            yield from self._attempt(row_security=self.hidden)
+            failure = self.failure
+            if failure is None or self.batches or self.opened is None or self.server.family != "postgresql":
+                return
+            if failure.native == {"sqlstate": _HIDES} and self.hidden:
+                self.hidden = False  # no policy: the caller may not read the table at all
+                return
+            if self._has_no_more_requests():
+                return
+            if failure.native == {"sqlstate": _HIDES}:
+                self.hidden = True
+            elif failure.is_outrun and not self.redone:
+                self.redone = True
+            else:
+                return
+            self.failure, self.count = None, None
 
     def _has_no_more_requests(self) -> bool:
         most = self.ask.budget.max_requests
@@ -97,23 +111,31 @@ class Walk:
         result: CursorResult[Any] | None = None
         broken: InvalidInput | None = None
         self.opened = None
+        bind = self.ask.bind
+        if isinstance(bind, Connection) and bind.in_transaction():
+            raise InvalidInput(field="bind", rule="must not be in a transaction: the read makes its own")
         try:
-            bind = self.ask.bind
             connection = bind.connect() if isinstance(bind, Engine) else bind
             self.server = server_of(connection)
             if isinstance(bind, Engine):
                 self.server.own(connection)
             opened = self.server.open(connection, timeout_s=self._left_s(), row_security=row_security)
             self.opened = opened
-            self.server.watch(connection, self._is_late if self.ask.budget.max_seconds is not None else None)
+            if self.ask.budget.max_seconds is not None:
+                self.server.watch(connection, self._is_late)
             if self.ask.count is not None:
-                self.count = self._counted(connection, self.ask.count)
+                self.count = self._counted(connection, self.ask.count, opened)
             result = self._sent(connection, self.ask.statement, _STREAM)
             self._arriving = getattr(result.cursor, "_result", None)
             self.touched = self.server.touched(connection, opened)
+            if self.touched.reasons:
+                self.failure = OUTRUN
+                return
             yield from self._fetched(result)
             if self.ended:
                 self.signals = self.server.ended(connection, opened)
+        except _Unsendable:
+            broken = InvalidInput(field="params", rule="must be values that the database's driver can send")
         except Caught as error:
             broken = self._note(error)
         finally:
@@ -133,13 +155,20 @@ class Walk:
     def _sent(self, connection: Connection, sent: Sent, options: dict[str, Any]) -> CursorResult[Any]:
         self.requests += 1
         self._asked_at = self.ask.clock.monotonic()
-        if isinstance(sent.what, str):
-            return connection.exec_driver_sql(sent.what, execution_options={**options, "no_parameters": True})
-        return connection.execute(sent.what, dict(sent.params or {}), execution_options=options)
+        try:
+            if isinstance(sent.what, str):
+                return connection.exec_driver_sql(sent.what, execution_options={**options, "no_parameters": True})
+            return connection.execute(sent.what, dict(sent.params or {}), execution_options=options)
+        except UnicodeError:
+            raise
+        except ODD:
+            raise _Unsendable from None
 
-    def _counted(self, connection: Connection, sent: Sent) -> int | None:
+    def _counted(self, connection: Connection, sent: Sent, opened: Opened) -> int | None:
         with self._sent(connection, sent, {} if self.server.streams else _STREAM) as result:
             row = result.fetchone()
+        if self.server.streams and self.server.ended(connection, opened).reasons:
+            return None  # the count was cut itself
         value = row[0] if row is not None and len(row) == 1 else None
         return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
@@ -152,7 +181,11 @@ class Walk:
             if budget.max_items is not None:
                 size = min(size, max(1, budget.max_items - self._delivered + 1))
             self._asked_at = self.ask.clock.monotonic()
-            rows = result.fetchmany(size)
+            try:
+                rows = result.fetchmany(size)
+            except ODD:  # a type that cannot make its value of what came; its error holds that
+                self.failure = Failure("PROTOCOL_ANOMALY", "malformed_page", layer="adapter")
+                return
             if not rows:
                 self.ended = True
                 return
@@ -264,8 +297,9 @@ class Walk:
     def _leave(self, connection: Connection, result: CursorResult[Any] | None) -> None:
         """Puts the connection back as it was. One whose rows are still on their way is thrown away instead."""
         usable = True
-        with suppress(*Caught):
-            self.server.watch(connection, None)
+        if self.opened is not None and self.ask.budget.max_seconds is not None:
+            with suppress(*Caught):
+                self.server.watch(connection, None)
         if result is not None and not self.ended and self.server.streams:
             usable = False
             if getattr(self._arriving, "unbuffered_active", False):
