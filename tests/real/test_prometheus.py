@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 from real.servers import free_port, served
-from unabridged import Budget, read
+from unabridged import Budget, WriteIntent, read, session
 
 pytestmark = pytest.mark.real
 
@@ -60,18 +60,18 @@ class Target:
 
 
 @contextmanager
-def prometheus(folder: Path, target: Target, extra: str = "") -> Iterator[str]:
+def prometheus(folder: Path, target: Target, extra: str = "", *, samples: int = 50) -> Iterator[str]:
     """Runs Prometheus in a folder until it has scraped its targets once, and yields its address."""
     folder.mkdir()
     port = free_port()
     (folder / "c.yml").write_text(CONFIG.format(target=target.server.server_port) + extra)
     command = [
         "prometheus", f"--config.file={folder / 'c.yml'}", f"--storage.tsdb.path={folder / 'data'}",
-        f"--web.listen-address=127.0.0.1:{port}", "--query.max-samples=50", "--log.level=error",
+        f"--web.listen-address=127.0.0.1:{port}", f"--query.max-samples={samples}", "--log.level=error",
     ]  # fmt: skip
     address = f"http://127.0.0.1:{port}"
     with served(command, port=port, folder=folder), httpx.Client(trust_env=False) as client:
-        for _ in range(200):
+        for _ in range(1200):
             answer = client.get(f"{address}/api/v1/query", params={"query": "count(up) == 2 and count(thing) > 0"})
             if answer.status_code == 200 and answer.json()["data"]["result"]:
                 break
@@ -147,7 +147,7 @@ def test_no_word_of_the_warning_stands_outside_the_items(halved: str, client: ht
 def test_what_the_server_refuses_is_unavailable_and_never_empty(
     whole: str, client: httpx.Client, query: str, more: dict[str, str], status: int
 ) -> None:
-    for _ in range(100):  # the first one needs a minute's worth of samples
+    for _ in range(600):  # the first one needs a minute's worth of samples
         result = queried(whole, query, client, **more)
         if result.items is None:
             break
@@ -166,10 +166,51 @@ def test_series_that_come_and_go_between_two_reads_are_two_reads(
 ) -> None:
     before = queried(whole, "thing", client)
     target.names = ["b", "c", "d"]
-    for _ in range(100):
+    for _ in range(600):
         after = queried(whole, "thing", client)
         if after.returned == 3:
             break
         time.sleep(0.1)
     assert (before.status, before.returned, after.status, after.returned) == ("complete", 2, "complete", 3)
     assert (before.consistency, after.consistency) == ("interval", "interval")
+
+
+def test_a_remote_that_dies_between_two_reads_takes_the_second_its_end_and_the_first_no_more(
+    target: Target, tmp_path: Path, client: httpx.Client
+) -> None:
+    with session("remote") as s, ExitStack() as remote:
+        behind = remote.enter_context(prometheus(tmp_path / "remote", target, samples=5000))
+        extra = f'remote_read: [{{url: "{behind}/api/v1/read", read_recent: true}}]\n'
+        with prometheus(tmp_path / "front", target, extra, samples=5000) as front:
+            before = queried(front, "up", client)
+            allowed = s.judge_write(WriteIntent(tool="archive", relies_on=["series"]))
+            remote.close()
+            after = queried(front, "up", client)
+        refused = s.judge_write(WriteIntent(tool="archive", relies_on=["series"]))
+    assert (before.status, before.returned, allowed.verdict) == ("complete", 2, "allow")
+    assert (after.status, after.codes) == (
+        "partial",
+        ("SOURCE_UNAVAILABLE",),
+    )  # with what was scraped meanwhile, if any
+    assert (refused.verdict, refused.codes) == ("refuse", ("EVIDENCE_INCOMPLETE",))
+
+
+def test_every_read_while_series_come_and_go_is_one_state_of_them(
+    whole: str, target: Target, client: httpx.Client
+) -> None:
+    """A scrape is one transaction and a query sees it whole or not at all."""
+    states = [["s1", "s2", "s3"], ["t1", "t2"]]
+    seen = set()
+    for turn in range(2):
+        target.names = states[turn]
+        for _ in range(200):
+            result = queried(whole, "thing", client)
+            found = sorted(item["metric"]["name"] for item in result.items or [])
+            if found in states:
+                assert result.status == "complete"
+                seen.add(tuple(found))
+            if found == states[turn]:
+                break
+            assert not {*states[turn]} & {*found}, "a scrape was seen in part"
+            time.sleep(0.05)
+    assert seen == {tuple(state) for state in states}
