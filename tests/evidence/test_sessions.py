@@ -9,17 +9,17 @@ import logging
 import pickle
 import threading
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 import pytest
+from evidence.made_ledgers import Clock, NewLedger
 from evidence.made_reads import AT, at, made, page
 from unabridged import _ambient
 from unabridged.contract import InvalidInput, RepeatRead, UnresolvedHandle, new_handle, with_resume
 from unabridged.evidence import (
     Asked,
     Evidence,
-    MemoryLedger,
     MemoryStore,
     RecordedRead,
     Session,
@@ -36,27 +36,9 @@ from unabridged.evidence import (
 WRITE = WriteIntent("purge")
 
 
-class Clock:
-    """A clock that a test moves."""
-
-    def __init__(self) -> None:
-        self.moment = AT
-
-    def __call__(self) -> datetime:
-        return self.moment
-
-    def advance(self, seconds: float) -> None:
-        self.moment += timedelta(seconds=seconds)
-
-
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def case(clock: Clock) -> Iterator[Session]:
-    with session("case-42", ledger=MemoryLedger(), now=clock) as opened:
+def case(clock: Clock, new_ledger: NewLedger) -> Iterator[Session]:
+    with session("case-42", ledger=new_ledger(), now=clock) as opened:
         yield opened
 
 
@@ -76,8 +58,8 @@ def test_without_a_session_nothing_is_recorded() -> None:
     assert current_session() is None
 
 
-def test_sessions_nest_and_give_back_the_outer_one() -> None:
-    ledger = MemoryLedger()
+def test_sessions_nest_and_give_back_the_outer_one(new_ledger: NewLedger) -> None:
+    ledger = new_ledger()
     with session("outer", ledger=ledger) as outer:
         with session("inner", ledger=ledger) as inner:
             _ambient.record(made("widgets", [1]))
@@ -86,9 +68,9 @@ def test_sessions_nest_and_give_back_the_outer_one() -> None:
         assert len(outer.reads) == 0
 
 
-def test_a_session_that_is_opened_reaches_code_that_shares_no_context_with_it() -> None:
+def test_a_session_that_is_opened_reaches_code_that_shares_no_context_with_it(new_ledger: NewLedger) -> None:
     """The cells of a notebook: each may run in a context of its own."""
-    opened = session("notebook", ledger=MemoryLedger())
+    opened = session("notebook", ledger=new_ledger())
     contextvars.Context().run(opened.open)
     try:
         assert contextvars.Context().run(current_session) is opened
@@ -108,16 +90,16 @@ def test_a_session_that_is_opened_reaches_code_that_shares_no_context_with_it() 
     assert current_session() is None
 
 
-def test_a_context_that_still_holds_a_closed_session_finds_none() -> None:
-    opened = session("notebook", ledger=MemoryLedger()).open()
+def test_a_context_that_still_holds_a_closed_session_finds_none(new_ledger: NewLedger) -> None:
+    opened = session("notebook", ledger=new_ledger()).open()
     inside = contextvars.copy_context()
     opened.close()
     assert inside.run(current_session) is None
     assert current_session() is None
 
 
-def test_closing_gives_back_the_session_that_was_opened_before() -> None:
-    ledger = MemoryLedger()
+def test_closing_gives_back_the_session_that_was_opened_before(new_ledger: NewLedger) -> None:
+    ledger = new_ledger()
     one, two = session("one", ledger=ledger).open(), session("two", ledger=ledger).open()
     assert current_session() is two
     two.close()
@@ -126,9 +108,9 @@ def test_closing_gives_back_the_session_that_was_opened_before() -> None:
     assert current_session() is None
 
 
-def test_a_raw_thread_that_copied_no_context_finds_no_session() -> None:
+def test_a_raw_thread_that_copied_no_context_finds_no_session(new_ledger: NewLedger) -> None:
     found: list[Session | None] = []
-    with_open = session("opened", ledger=MemoryLedger()).open()
+    with_open = session("opened", ledger=new_ledger()).open()
     thread = threading.Thread(target=lambda: found.append(current_session()))
     thread.start()
     thread.join()
@@ -161,8 +143,8 @@ def test_many_threads_record_without_losing_a_read(case: Session) -> None:
     assert codes(case) == ["EVIDENCE_INCOMPLETE"]
 
 
-def test_two_sessions_of_one_key_share_their_evidence(clock: Clock) -> None:
-    ledger = MemoryLedger()
+def test_two_sessions_of_one_key_share_their_evidence(clock: Clock, new_ledger: NewLedger) -> None:
+    ledger = new_ledger()
     session("x", ledger=ledger, now=clock).record(page("widgets", [1]))
     assert codes(session("x", ledger=ledger, now=clock)) == ["EVIDENCE_INCOMPLETE"]
     for other in (
@@ -170,7 +152,7 @@ def test_two_sessions_of_one_key_share_their_evidence(clock: Clock) -> None:
         session("x", ledger=ledger, principal="ann"),
         session("x", ledger=ledger, namespace="shop"),
         session("x", ledger=ledger, kind="thread"),
-        session("x", ledger=MemoryLedger()),
+        session("x", ledger=new_ledger()),
     ):
         assert codes(other) == []
 
@@ -367,8 +349,8 @@ def test_a_handle_that_was_never_given_out_leads_nowhere(case: Session, handle: 
         case.resolve(handle)
 
 
-def test_a_handle_resolves_in_its_own_session_only(clock: Clock) -> None:
-    ledger = MemoryLedger()
+def test_a_handle_resolves_in_its_own_session_only(clock: Clock, new_ledger: NewLedger) -> None:
+    ledger = new_ledger()
     result = page("widgets", [1])
     session("one", ledger=ledger, now=clock).record(result)
     with pytest.raises(UnresolvedHandle):
@@ -397,7 +379,7 @@ def test_a_way_on_under_a_declared_name_joins_the_chain(case: Session) -> None:
     assert codes(case, WriteIntent("purge", relies_on=["orders_v2"])) == ["EVIDENCE_MISSING"]
 
 
-def test_a_guard_that_fails_refuses() -> None:
+def test_a_guard_that_fails_refuses(new_ledger: NewLedger) -> None:
     class Broken(Clock):
         def __call__(self) -> datetime:
             if self.moment > AT:
@@ -405,7 +387,7 @@ def test_a_guard_that_fails_refuses() -> None:
             return self.moment
 
     broken = Broken()
-    found = session("x", ledger=MemoryLedger(), now=broken)
+    found = session("x", ledger=new_ledger(), now=broken)
     broken.advance(1)
     verdict = found.judge_write(WRITE, on_fail="review")
     assert (verdict.verdict, verdict.codes) == ("refuse", ("GUARD_FAILED",))
@@ -415,8 +397,8 @@ def test_an_intent_that_is_none_is_refused(case: Session) -> None:
     assert codes(case, "purge") == ["GUARD_FAILED"]  # type: ignore[arg-type]
 
 
-def test_erasing_forgets_and_refuses_until_the_session_is_opened_anew(clock: Clock) -> None:
-    ledger = MemoryLedger()
+def test_erasing_forgets_and_refuses_until_the_session_is_opened_anew(clock: Clock, new_ledger: NewLedger) -> None:
+    ledger = new_ledger()
     found = session("x", ledger=ledger, now=clock)
     result = page("widgets", [1])
     found.record(result)
@@ -433,14 +415,14 @@ def test_erasing_forgets_and_refuses_until_the_session_is_opened_anew(clock: Clo
     assert session("x", ledger=ledger, now=clock).judge_answer("Done.").outcome == "accept"
 
 
-def test_an_evicted_session_refuses_also_when_it_is_opened_again(clock: Clock) -> None:
-    ledger = MemoryLedger(max_sessions=2)
+def test_an_evicted_session_refuses_also_when_it_is_opened_again(clock: Clock, new_ledger: NewLedger) -> None:
+    ledger = new_ledger(max_sessions=2)
     first = session("first", ledger=ledger, now=clock)
     first.record(page("widgets", [1]))
     for name in ("second", "third"):
         clock.advance(1)
         session(name, ledger=ledger, now=clock)
-    assert len(ledger) == 2
+    assert session("second", ledger=ledger, now=clock).alive
     assert codes(first) == ["GUARD_FAILED"]
     assert codes(session("first", ledger=ledger, now=clock)) == ["GUARD_FAILED"]
     assert codes(session("third", ledger=ledger, now=clock)) == []
@@ -448,8 +430,8 @@ def test_an_evicted_session_refuses_also_when_it_is_opened_again(clock: Clock) -
     assert codes(session("first", ledger=ledger, now=clock)) == [], "its time is over: it starts anew"
 
 
-def test_the_session_used_longest_ago_is_evicted(clock: Clock) -> None:
-    ledger = MemoryLedger(max_sessions=2)
+def test_the_session_used_longest_ago_is_evicted(clock: Clock, new_ledger: NewLedger) -> None:
+    ledger = new_ledger(max_sessions=2)
     old, new = session("old", ledger=ledger, now=clock), session("new", ledger=ledger, now=clock)
     clock.advance(1)
     old.record(made("widgets", [1]))
@@ -457,8 +439,8 @@ def test_the_session_used_longest_ago_is_evicted(clock: Clock) -> None:
     assert (old.alive, new.alive) == (True, False)
 
 
-def test_a_session_ends_a_day_after_its_last_use(clock: Clock) -> None:
-    found = session("x", ledger=MemoryLedger(), now=clock)
+def test_a_session_ends_a_day_after_its_last_use(clock: Clock, new_ledger: NewLedger) -> None:
+    found = session("x", ledger=new_ledger(), now=clock)
     clock.advance(80_000)
     assert codes(found) == []
     clock.advance(80_000)
@@ -467,8 +449,8 @@ def test_a_session_ends_a_day_after_its_last_use(clock: Clock) -> None:
     assert codes(found) == ["GUARD_FAILED"]
 
 
-def test_a_shared_ledger_demands_a_principal() -> None:
-    ledger = MemoryLedger(shared=True)
+def test_a_shared_ledger_demands_a_principal(new_ledger: NewLedger) -> None:
+    ledger = new_ledger(shared=True)
     with pytest.raises(InvalidInput, match="principal: is required"):
         session("x", ledger=ledger)
     assert session("x", ledger=ledger, principal="ann")
@@ -476,11 +458,11 @@ def test_a_shared_ledger_demands_a_principal() -> None:
         with pytest.raises(InvalidInput):
             session(**bad)  # type: ignore[arg-type]
     with pytest.raises(InvalidInput):
-        MemoryLedger(max_sessions=0)
+        new_ledger(max_sessions=0)
 
 
-def test_what_the_store_has_dropped_is_no_evidence_for_targets_or_claims(clock: Clock) -> None:
-    found = session("x", ledger=MemoryLedger(), store=MemoryStore(max_results=1), now=clock)
+def test_what_the_store_has_dropped_is_no_evidence_for_targets_or_claims(clock: Clock, new_ledger: NewLedger) -> None:
+    found = session("x", ledger=new_ledger(), store=MemoryStore(max_results=1), now=clock)
     old = made("widgets", [1, 2])
     found.record(old)
     assert codes(found, WriteIntent("purge", targets=[1])) == []
@@ -494,8 +476,8 @@ def test_what_the_store_has_dropped_is_no_evidence_for_targets_or_claims(clock: 
     )
 
 
-def test_a_result_too_large_for_the_store_leaves_its_header_only(clock: Clock) -> None:
-    found = session("x", ledger=MemoryLedger(), store=MemoryStore(max_records=3), now=clock)
+def test_a_result_too_large_for_the_store_leaves_its_header_only(clock: Clock, new_ledger: NewLedger) -> None:
+    found = session("x", ledger=new_ledger(), store=MemoryStore(max_records=3), now=clock)
     found.record(made("widgets", [1, 2, 3]))
     assert codes(found) == []
     assert codes(found, WriteIntent("purge", targets=[1])) == ["TARGET_NOT_IN_EVIDENCE"]
@@ -505,10 +487,12 @@ def test_something_is_noted_for_the_first_time_once(case: Session) -> None:
     assert [case.first_time("STALE_INDEX") for _ in range(3)] == [True, False, False]
 
 
-def test_no_value_stands_in_a_repr_a_pickle_or_a_log(clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
+def test_no_value_stands_in_a_repr_a_pickle_or_a_log(
+    clock: Clock, caplog: pytest.LogCaptureFixture, new_ledger: NewLedger
+) -> None:
     secret = "kanarie"
     with caplog.at_level(logging.DEBUG, logger="unabridged"):
-        found = session(secret, principal=secret, ledger=MemoryLedger(), now=clock)
+        found = session(secret, principal=secret, ledger=new_ledger(), now=clock)
         found.record(page("widgets", [secret], filters={"owner": secret}, query_id="q_1", duplicates=2))
         found.begin("widgets", {"owner": secret})
         found.judge_write(WriteIntent("purge", targets=[secret]))

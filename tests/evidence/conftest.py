@@ -1,0 +1,21 @@
+"""Ledgers of both kinds, on one clock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from evidence.made_ledgers import Clock, NewLedger, ledgers_of
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def new_ledger(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> Iterator[NewLedger]:
+    """Makes a ledger; each test that asks for it runs on both kinds."""
+    with ledgers_of(request.param, tmp_path, clock) as new:
+        yield new
