@@ -38,5 +38,5 @@ def directory(filled: Directory) -> Directory:
 
 @pytest.fixture
 def client(api: Api) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=api.url, headers=api.headers, timeout=20, trust_env=False) as opened:
+    with httpx.Client(base_url=api.url, headers=api.headers, timeout=120, trust_env=False) as opened:
         yield opened

@@ -56,6 +56,6 @@ def test_an_interrupt_leaves_nothing(open_folder: Path, moment: str, number: sig
         assert process.stdout is not None
         assert any(moment in line for line in process.stdout)
         process.send_signal(number)
-        assert process.wait(timeout=30) != 0
+        assert process.wait(timeout=120) != 0
     assert _running_in(open_folder) == []
     assert list(open_folder.iterdir()) == []

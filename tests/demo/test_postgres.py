@@ -31,7 +31,7 @@ with postgres() as running:
 """
 
 
-def _script(*, before: str = "", inside: str = "time.sleep(60)") -> list[str]:
+def _script(*, before: str = "", inside: str = "time.sleep(600)") -> list[str]:
     return [sys.executable, "-c", textwrap.dedent(_HOLD).format(before=before, inside=inside)]
 
 
@@ -79,7 +79,7 @@ def test_under_root_it_runs_as_somebody_else_and_nobody_can_list_its_folder(serv
 def test_it_runs_for_a_user_without_rights_too() -> None:
     become = "import pwd; who = pwd.getpwnam('nobody'); os.setgroups([]); os.setgid(who.pw_gid); os.setuid(who.pw_uid)"
     done = subprocess.run(
-        _script(before=become, inside="pass"), capture_output=True, text=True, timeout=60, check=False
+        _script(before=become, inside="pass"), capture_output=True, text=True, timeout=600, check=False
     )
     assert done.returncode == 0, done.stderr
     pid, folder = done.stdout.split()
@@ -110,7 +110,7 @@ def test_nothing_is_left_after_a_signal(number: signal.Signals, code: int) -> No
         assert process.stdout is not None
         pid, folder = process.stdout.readline().split()
         process.send_signal(number)
-        assert process.wait(timeout=30) == code
+        assert process.wait(timeout=120) == code
     assert not _runs(int(pid))
     assert not Path(folder).exists()
 
@@ -120,7 +120,7 @@ def test_nothing_is_left_when_the_process_is_killed_outright() -> None:
         assert process.stdout is not None
         pid, folder = process.stdout.readline().split()
         process.kill()
-    assert _gone_within(int(pid), Path(folder), seconds=20)
+    assert _gone_within(int(pid), Path(folder), seconds=120)
 
 
 @pytest.fixture
@@ -143,7 +143,7 @@ def test_a_signal_during_the_start_leaves_nothing(open_folder: Path, delay_s: fl
         assert process.stdout.readline() == "starting\n"
         time.sleep(delay_s)
         process.terminate()
-        process.wait(timeout=30)
+        process.wait(timeout=120)
     assert list(open_folder.iterdir()) == []
 
 

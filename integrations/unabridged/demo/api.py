@@ -35,9 +35,9 @@ ASSIGNMENTS_MAX: Final = 50
 CANDIDATES: Final = 200
 """How many of the newest accounts the search looks at."""
 SLOW_S: Final = 1.6
-"""How long a cold shard takes: longer than `errand.HASTY_S` and `guarded.TURN_S`, in which the others answer easily."""
-_START_S: Final = 10.0
-_STOP_S: Final = 10.0
+"""How long a cold shard takes: longer than `plain.HASTY_S` and `guarded.TURN_S`, in which the others answer easily."""
+_START_S: Final = 60.0
+_STOP_S: Final = 30.0
 
 
 class ApiNotStarted(UnabridgedError):

@@ -19,8 +19,6 @@ from .hasty import Move, next_move
 from .plain import PlainTools
 from .runs import Step
 
-HASTY_S: Final = 0.75
-"""How long the client of the plain tools waits for a response. Reads on Unabridged have their budget instead."""
 PROMPT: Final = (
     "Archive the accounts that nobody owns and tell me whether anything is left. "
     "A service account is owned when it has an owner of its own or when a team is assigned to it. "
@@ -41,8 +39,7 @@ class Errand:
     def __init__(self, api: Api) -> None:
         self._api = api
         self._stack = ExitStack()
-        self._hasty = self._open(HASTY_S)
-        self._patient = self._open(LONGEST_S)
+        self._client = self._open(LONGEST_S)
 
     def __enter__(self) -> Self:
         return self
@@ -53,7 +50,7 @@ class Errand:
     @property
     def plain(self) -> tuple[Callable[..., Any], ...]:
         """The tools as a tutorial writes them; they return JSON text."""
-        tools = PlainTools(self._hasty)
+        tools = PlainTools(self._client)
         return (
             tools.list_tenants,
             tools.list_accounts,
@@ -65,7 +62,7 @@ class Errand:
     @property
     def guarded(self) -> tuple[Callable[..., Any], ...]:
         """The tools on Unabridged, not yet protected; the reads return a `ReadResult`."""
-        tools = GuardedTools(self._api.url, self._patient)
+        tools = GuardedTools(self._api.url, self._client)
         return (
             tools.list_tenants,
             tools.list_accounts,

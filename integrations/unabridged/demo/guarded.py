@@ -21,7 +21,7 @@ PAGES_A_CALL: Final = 3
 """How many pages one tool call reads, so that a turn stays short. The rest is one `continue_read` away."""
 TURN_S: Final = 1.0
 """How long one tool call may take, unless the model asks for more."""
-LONGEST_S: Final = 10.0
+LONGEST_S: Final = 30.0
 """The longest deadline that a model may ask for."""
 
 READS: Final[dict[str, Any]] = {

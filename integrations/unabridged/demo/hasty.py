@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from .runs import Step
 
-PATIENCE_S: Final = 6.0
+PATIENCE_S: Final = 20.0
 """The deadline that the model asks for when a source was too slow."""
 _GO_ON: Final = frozenset({"next_page", "read_more", "retry_after"})
 _WITH_PATIENCE: Final = frozenset({"retry_with_deadline", "retry_sources", "repeat_read"})

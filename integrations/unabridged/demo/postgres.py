@@ -32,8 +32,8 @@ from unabridged.contract.errors import MissingExtra, UnabridgedError
 from .interrupts import Interrupts, interrupts
 
 SUPERUSER: Final = "postgres"
-_INIT_S: Final = 60.0
-_START_S: Final = 30.0
+_INIT_S: Final = 180.0
+_START_S: Final = 120.0
 _STOP_STEPS: Final = ((signal.SIGINT, 10.0), (signal.SIGQUIT, 5.0), (signal.SIGKILL, 5.0))
 """Fast shutdown, then immediate shutdown, then the end of patience: each with the seconds it is given."""
 _SOCKET_PATH_BYTES: Final = 100
