@@ -46,7 +46,7 @@ def _run(room: Room, names: list[str]) -> dict[str, Outcome]:
     environment.pop("PYTEST_ADDOPTS", None)
     done = subprocess.run(
         [sys.executable, "-m", "mutants.runner", room],
-        input=json.dumps(names), capture_output=True, text=True, timeout=900, env=environment, check=False,
+        input=json.dumps(names), capture_output=True, text=True, timeout=3600, env=environment, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-4_000:]
     told = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"name"')]

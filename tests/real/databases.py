@@ -28,7 +28,7 @@ def _rights() -> dict[str, Any]:
 def _run(command: Sequence[str | Path], folder: Path) -> None:
     subprocess.run(
         [str(part) for part in command],
-        check=True, capture_output=True, cwd=folder, env={"PATH": os.defpath, "LC_ALL": "C"}, timeout=120, **_rights(),
+        check=True, capture_output=True, cwd=folder, env={"PATH": os.defpath, "LC_ALL": "C"}, timeout=300, **_rights(),
     )  # fmt: skip
 
 
@@ -45,7 +45,7 @@ def _served(command: Sequence[str | Path], folder: Path) -> Iterator[subprocess.
     finally:
         server.terminate()
         try:
-            server.wait(timeout=20)
+            server.wait(timeout=60)
         except subprocess.TimeoutExpired:
             server.kill()
             server.wait()
@@ -65,7 +65,7 @@ def _folder() -> Iterator[Path]:
 
 
 def _wait_for(socket: Path, server: subprocess.Popen[bytes]) -> None:
-    for _ in range(600):
+    for _ in range(2400):
         if server.poll() is not None:
             raise RuntimeError("the server has ended")
         if socket.exists():
@@ -106,7 +106,7 @@ def mariadb() -> Iterator[Path]:
             yield socket
 
 
-def wait_until(ready: Any, *, seconds: float = 10) -> None:
+def wait_until(ready: Any, *, seconds: float = 120) -> None:
     """Calls `ready` until it raises nothing."""
     end = time.monotonic() + seconds
     while True:

@@ -41,7 +41,7 @@ async def reads(session: ClientSession, names: Path) -> dict[str, Any]:
     found["nothing"] = await read_mcp_list(session, "tools")
     found["prompts"] = await read_mcp_list(session, "prompts")
     for name in TOOLS:
-        found[name] = await read_mcp_tool(session, name, resource="users", timeout_s=10)
+        found[name] = await read_mcp_tool(session, name, resource="users", timeout_s=60)
     found["dead"] = await read_mcp_list(session, "tools")
     return found
 

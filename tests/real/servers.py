@@ -36,7 +36,7 @@ def served(
             env={"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "TZ": "UTC", **(env or {})},
         )  # fmt: skip
     try:
-        for _ in range(600):
+        for _ in range(2400):
             if _listens(port):
                 break
             if server.poll() is not None:
@@ -48,7 +48,7 @@ def served(
     finally:
         server.terminate()
         try:
-            server.wait(timeout=20)
+            server.wait(timeout=60)
         except subprocess.TimeoutExpired:
             server.kill()
             server.wait()

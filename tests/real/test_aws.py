@@ -44,7 +44,7 @@ def client(service: str, port: int) -> BaseClient:
     return boto3.client(
         service, endpoint_url=f"http://127.0.0.1:{port}", region_name="us-east-1",
         aws_access_key_id="a", aws_secret_access_key="b",
-        config=Config(retries={"max_attempts": 0}, connect_timeout=5, read_timeout=10),
+        config=Config(retries={"max_attempts": 0}, connect_timeout=60, read_timeout=60),
     )  # fmt: skip
 
 
@@ -150,6 +150,8 @@ def test_objects_of_a_bucket(moto: int) -> None:
     level = objects(params={"Delimiter": "/"})
     assert (level.status, keys(level), len(level.items)) == ("partial", ["SCOPE_NARROWED:common_prefixes"], 20)
     first = objects(budget=Budget(max_pages=1))
+    assert (first.status, len(first.items), first.finding_count) == ("partial", 10, None)
+    assert keys(first) == ["CLIENT_LIMIT_REACHED:max_pages", "MORE_PAGES_AVAILABLE"]
     found.delete_object(Bucket="bucket", Key="a15")
     found.put_object(Bucket="bucket", Key="a00b", Body=b"x")  # sorts before where the walk stands
     rest = resume_of(first).read(budget=Budget())

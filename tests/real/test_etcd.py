@@ -24,7 +24,7 @@ class Store:
 
     def call(self, path: str, **body: Any) -> Any:
         coded = {k: base64.b64encode(v).decode() if isinstance(v, bytes) else v for k, v in body.items()}
-        answer = httpx.post(f"{self.url}/v3/{path}", json=coded, timeout=10)
+        answer = httpx.post(f"{self.url}/v3/{path}", json=coded, timeout=60)
         answer.raise_for_status()
         return answer.json()
 
@@ -125,6 +125,21 @@ def test_a_budget_that_stopped_the_read_leaves_it_partial(store: Store) -> None:
     result = read(store, budget=Budget(max_pages=2))
     assert (result.status, len(result.items), result.total.value) == ("partial", 20, 30)
     assert keys(result) == ["CLIENT_LIMIT_REACHED:max_pages", "MORE_PAGES_AVAILABLE"]
+
+
+@pytest.mark.usefixtures("names")
+def test_a_sample_of_a_prefix_without_keys_is_partial_and_empty(store: Store) -> None:
+    query = Query("keys", page_size=10, intent="sample")
+    result = read_etcd(store.url, "none/", resource=query)
+    assert (result.status, result.items, keys(result)) == ("partial", [], ["SAMPLE_REQUESTED"])
+    assert not result.proves_absence()
+
+
+@pytest.mark.usefixtures("names")
+def test_a_value_that_is_empty_is_a_value(store: Store) -> None:
+    store.call("kv/put", key=b"p/00", value=b"")
+    assert read(store).items[0]["value"] == ""
+    assert "value" not in read(store, keys_only=True).items[0]
 
 
 def test_a_server_that_is_gone_is_unavailable_and_never_an_empty_list() -> None:
