@@ -14,6 +14,7 @@ except ModuleNotFoundError as error:
         raise
     raise MissingExtra(extra="langchain", module="langchain_core") from None
 
+from unabridged.actions.approvals import Card, Decision, Threshold
 from unabridged.gate.declare import FromArgument
 from unabridged.gate.plan import AGENT_RULES, CoverageWarning
 from unabridged.gate.refusing import CallRefused
@@ -22,6 +23,7 @@ from ._followups import continue_read_tool, count_read_tool
 from ._handler import PartialReadGuard
 from ._parser import CoverageOutputParser
 from ._verbs import as_read_tool, as_write_tool, neutral_tool, protect, read_tool, write_tool
+from .approvals import interrupt_for_approval
 
 if TYPE_CHECKING:
     from .middleware import CoverageMiddleware
@@ -29,15 +31,19 @@ if TYPE_CHECKING:
 __all__ = [
     "AGENT_RULES",
     "CallRefused",
+    "Card",
     "CoverageMiddleware",
     "CoverageOutputParser",
     "CoverageWarning",
+    "Decision",
     "FromArgument",
     "PartialReadGuard",
+    "Threshold",
     "as_read_tool",
     "as_write_tool",
     "continue_read_tool",
     "count_read_tool",
+    "interrupt_for_approval",
     "neutral_tool",
     "protect",
     "read_tool",

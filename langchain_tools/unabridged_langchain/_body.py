@@ -26,7 +26,7 @@ from unabridged.gate.boundary import arun_body, run_body
 from unabridged.gate.declare import ReadSpec, Spec, UndeclaredSpec, WriteSpec
 from unabridged.gate.presenting import Reply
 from unabridged.gate.refusing import guard_failed
-from unabridged.gate.runtime import ALONE, Entered, Gate, Turn
+from unabridged.gate.runtime import ALONE, NO_CHANGES, Entered, Gate, Turn
 from unabridged.gate.turn import bear
 
 from ._config import interrupts, running
@@ -109,8 +109,9 @@ class Body:
         own = _Own(self, entered)
         with inside(call_id), around(turn), sending(None):
             reply = run_body(
-                gate, entered, lambda: own.take(code(*args, **kwargs)), interrupts=_passing(), handled=self._handled
-            )
+                gate, entered, lambda: own.take(self._call(code, entered, args, kwargs)), interrupts=_passing(),
+                handled=self._handled,
+            )  # fmt: skip
         return own.give(reply, call_id)
 
     async def arun(self, code: Callable[..., Awaitable[Any]], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -127,11 +128,22 @@ class Body:
         async def body() -> Any:
             limit = None if self.takes_deadline else entered.deadline_s
             async with asyncio.timeout(limit):
-                return own.take(await code(*args, **kwargs))
+                return own.take(await self._call(code, entered, args, kwargs))
 
         with inside(call_id), around(turn), sending(None):
             reply = await arun_body(gate, entered, body, interrupts=_passing(), handled=self._handled)
         return own.give(reply, call_id)
+
+    def _call(self, code: Callable[..., Any], entered: Entered, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Calls the code, with the targets that the write was narrowed to in the place of those that were sent."""
+        for name, value in entered.changes.items():
+            name = self.aliases.get(name, name)
+            at = self.order.index(name) if name in self.order else len(args)
+            if name not in kwargs and at < len(args):
+                args = (*args[:at], value, *args[at + 1 :])
+            else:
+                kwargs = {**kwargs, name: value}
+        return code(*args, **kwargs)
 
     @property
     def _handled(self) -> tuple[type[BaseException], ...]:
@@ -160,7 +172,10 @@ class Body:
         call_id, spec = None if sent is None else sent.call_id, gate.spec
         session = session_of_read(running()) if isinstance(spec, ReadSpec) else session_here(running())
         if args and isinstance(args[0], Refused):
-            return gate.refuse_arguments(args[0].problems, session=session, call_id=call_id), None
+            told = NO_CHANGES if sent is None else sent.args
+            alone = Turn(audit=frame().audit)
+            problems = args[0].problems
+            return gate.refuse_arguments(problems, session=session, call_id=call_id, turn=alone, args=told), None
         final: Mapping[str, Any] = self._final(sent, args, kwargs)
         if isinstance(spec, ReadSpec) and sent is not None:
             final = _as_sent(sent.args, final)

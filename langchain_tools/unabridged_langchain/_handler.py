@@ -13,6 +13,7 @@ import asyncio
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 from uuid import UUID, uuid4
 
@@ -21,9 +22,11 @@ from langchain_core.outputs import LLMResult
 from unabridged.contract import InvalidInput
 from unabridged.evidence import Session, current_session
 from unabridged.gate.around import siblings_around
-from unabridged.gate.declare import UNDECLARED, Spec, declarations
+from unabridged.gate.boundary import before
+from unabridged.gate.declarations import declarations
+from unabridged.gate.declare import UNDECLARED, Spec
 from unabridged.gate.presenting import Reply
-from unabridged.gate.refusing import CallRefused
+from unabridged.gate.refusing import CallRefused, guard_failed
 from unabridged.gate.runtime import Entered, Gate, Turn
 from unabridged.gate.turn import siblings_of
 
@@ -41,6 +44,10 @@ _FIXED: Final[Mapping[str, bool]] = {
 
 
 _MUST_STAY: Final = "must stay {}, else LangChain runs tools in spite of the guard"
+
+
+CANNOT_NARROW: Final = "It may touch some of its targets only, and a handler cannot change them: wrap the tool."
+"""What a handler says of a write that was narrowed: it sees the arguments and cannot change them."""
 
 
 class PartialReadGuard(Guardian):
@@ -167,6 +174,11 @@ class PartialReadGuard(Guardian):
         entered = gate.enter(args, session=found, turn=turn or Turn(), call_id=call_id)
         if isinstance(entered, Reply):
             raise CallRefused(entered)
+        if entered.write is not None and (refused := before(gate, entered, interrupts=interrupts())) is not None:
+            raise CallRefused(refused)
+        if entered.write is not None and entered.changes:
+            entered.write.ended("refused")
+            raise CallRefused(guard_failed(name, why=CANNOT_NARROW))
         with self._lock:
             self._open[run_id] = gate, entered
 
@@ -210,7 +222,8 @@ class PartialReadGuard(Guardian):
             return None
         siblings = siblings_around() if turn is None else turn.siblings
         fresh = [each for each in beside or () if each not in siblings]
-        return Turn(siblings=(*siblings, *fresh), spec_of=self._spec_in_turn, has=None if turn is None else turn.has)
+        seen = Turn() if turn is None else turn
+        return replace(seen, siblings=(*siblings, *fresh), spec_of=self._spec_in_turn)
 
     def _spec_in_turn(self, name: str) -> Spec:
         return self._told[name] if name in self._told else spec_here(name)

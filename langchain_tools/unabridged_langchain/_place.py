@@ -18,6 +18,8 @@ from uuid import uuid4
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from unabridged._ambient import Held
+from unabridged.actions.approvals import Approver
+from unabridged.audit import AuditSink
 from unabridged.evidence import Ledger, MemoryLedger, Session, current_session, session
 from unabridged.evidence.ledger import Kind
 from unabridged.gate.around import inside as beside
@@ -45,6 +47,8 @@ class Frame:
         seen: the call whose turn a middleware looked at, and what it saw beside it.
         max_bytes: the budget of what the model sees of a read, where a middleware sets one.
         judged: the call of a tool without a guard that a middleware judged, with its name and arguments.
+        approve: who decides on a card, where a middleware knows.
+        audit: where events go, where a middleware knows.
     """
 
     enclosing: frozenset[str] = frozenset()
@@ -53,6 +57,8 @@ class Frame:
     seen: tuple[str, tuple[Asked, ...]] | None = None
     max_bytes: int | None = None
     judged: tuple[str | None, str, Mapping[str, Any]] | None = None
+    approve: Approver | None = None
+    audit: AuditSink | None = None
 
     def is_judged(self, call_id: str | None, name: str, args: Mapping[str, Any]) -> bool:
         """Tells whether a middleware judged just this call, with these arguments."""
@@ -211,7 +217,8 @@ def turn_here(
     if others is None and inside_graph and (messages is None or call_id is not None):
         return None
     tools = outer.has if outer.has is not None else has if inside_graph else None  # a program may have any
-    return Turn(siblings=(*siblings_around(), *(others or ())), spec_of=spec_here, has=tools)
+    beside = (*siblings_around(), *(others or ()))
+    return Turn(siblings=beside, spec_of=spec_here, has=tools, approve=outer.approve, audit=outer.audit)
 
 
 _said: Final[set[str]] = set()
@@ -272,7 +279,7 @@ def inside(call_id: str | None, *, judged: tuple[str | None, str, Mapping[str, A
     """
     outer = frame()
     enclosing = outer.enclosing if call_id is None else outer.enclosing | {call_id}
-    return framed(Frame(enclosing, outer.specs, None, None, outer.max_bytes, judged))
+    return framed(Frame(enclosing, outer.specs, None, None, outer.max_bytes, judged, outer.approve, outer.audit))
 
 
 def around(turn: Turn | None) -> AbstractContextManager[None]:

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, overload
 
 from langchain_core.tools import BaseTool, StructuredTool
-from unabridged.contract import InvalidInput, NotYetSupported
+from unabridged.actions.approvals import Threshold
+from unabridged.contract import InvalidInput
 from unabridged.gate.declare import NEUTRAL, ReadSpec, Spec, WriteSpec
 from unabridged.gate.plan import plan, warn_of_hopeless_writes
 from unabridged.gate.runtime import Gate
@@ -71,7 +72,12 @@ def write_tool(
     require: str | Sequence[str] = "complete",
     max_age_s: float | None = None,
     allow_returned_targets: bool = False,
-    recheck: Any = None,
+    recheck: Callable[[Any], Any] | None = None,
+    selection: str | None = None,
+    approval: Literal["always"] | Threshold | None = None,
+    show: Sequence[str] = (),
+    purpose: str | None = None,
+    max_targets: int | None = None,
 ) -> Callable[[Function | BaseTool], BaseTool]: ...
 def write_tool(
     function: Function | BaseTool | None = None,
@@ -84,7 +90,12 @@ def write_tool(
     require: str | Sequence[str] = "complete",
     max_age_s: float | None = None,
     allow_returned_targets: bool = False,
-    recheck: Any = None,
+    recheck: Callable[[Any], Any] | None = None,
+    selection: str | None = None,
+    approval: Literal["always"] | Threshold | None = None,
+    show: Sequence[str] = (),
+    purpose: str | None = None,
+    max_targets: int | None = None,
 ) -> Any:
     """Makes a function a tool whose calls are judged by the reads before them.
 
@@ -100,17 +111,21 @@ def write_tool(
         require: what the evidence must be, `complete` or more.
         max_age_s: how old the evidence may be, in seconds.
         allow_returned_targets: lets a partial read be enough for the ids it returned.
-        recheck: not yet supported.
+        recheck: looks at one target right before the write, `(id) -> bool`, sync or async; the function gets those that
+            still hold.
+        selection: the argument that takes the token of a selection; the ids come from it then.
+        approval: when a person is asked although the evidence is good: `always`, or over a `Threshold`.
+        show: the arguments whose values may stand on the card that a person decides on.
+        purpose: what the write is for, in a few plain words.
+        max_targets: how many ids one call may touch.
 
     Raises:
         InvalidInput: a keyword breaks its rule.
-        NotYetSupported: `recheck` is given.
     """
-    if recheck is not None:
-        raise NotYetSupported(feature="recheck")
     spec = WriteSpec(
         relies_on=[relies_on] if isinstance(relies_on, str) else relies_on, targets=targets, independent=independent,
         destructive=destructive, require=require, max_age_s=max_age_s, allow_returned_targets=allow_returned_targets,
+        recheck=recheck, selection=selection, approval=approval, show=show, purpose=purpose, max_targets=max_targets,
     )  # fmt: skip
     if function is not None:
         return _declared(function, spec)
@@ -160,12 +175,18 @@ def as_write_tool(
     require: str | Sequence[str] = "complete",
     max_age_s: float | None = None,
     allow_returned_targets: bool = False,
-    recheck: Any = None,
+    recheck: Callable[[Any], Any] | None = None,
+    selection: str | None = None,
+    approval: Literal["always"] | Threshold | None = None,
+    show: Sequence[str] = (),
+    purpose: str | None = None,
+    max_targets: int | None = None,
 ) -> BaseTool:
     """Returns a tool that exists as one whose calls are judged. Nothing of it is lost; keywords as in `write_tool`."""
     made = write_tool(
         relies_on=relies_on, targets=targets, independent=independent, destructive=destructive, require=require,
-        max_age_s=max_age_s, allow_returned_targets=allow_returned_targets, recheck=recheck,
+        max_age_s=max_age_s, allow_returned_targets=allow_returned_targets, recheck=recheck, selection=selection,
+        approval=approval, show=show, purpose=purpose, max_targets=max_targets,
     )  # fmt: skip
     return made(tool)
 
@@ -196,7 +217,7 @@ def protect(
     gates = {tool.name: carried_by(tool) for tool in made}
     known: dict[str, Spec] = {name: gate.spec for name, gate in gates.items() if gate is not None}
     told = plan(
-        [tool.name for tool in made], reads=reads, writes=_without_recheck(writes), independent=independent,
+        [tool.name for tool in made], reads=reads, writes=writes, independent=independent,
         neutral=neutral, known=known,
     )  # fmt: skip
     specs, names = {tool.name: told.of(tool.name) for tool in made}, frozenset(tool.name for tool in made)
@@ -205,20 +226,6 @@ def protect(
         tool if carried_by(tool) is not None else wrap(tool, Gate(tool.name, specs[tool.name]), beside=names)
         for tool in made
     ]
-
-
-def _without_recheck(writes: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Drops the keyword that has no value yet, and refuses one that has."""
-    if writes is None:
-        return None
-    kept: dict[str, Any] = {}
-    for name, value in writes.items():
-        if isinstance(value, Mapping) and "recheck" in value:
-            if value["recheck"] is not None:
-                raise NotYetSupported(feature="recheck")
-            value = {n: v for n, v in value.items() if n != "recheck"}
-        kept[name] = value
-    return kept
 
 
 def _as_tool(given: Any, position: int) -> BaseTool:

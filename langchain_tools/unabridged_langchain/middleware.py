@@ -21,9 +21,12 @@ from langchain_core.messages import ToolMessage
 from langchain_core.tools import BaseTool
 from langgraph.types import Command
 from unabridged import _ambient
-from unabridged.contract import InvalidInput, NotYetSupported
+from unabridged.actions.approvals import Approver
+from unabridged.audit import AuditSink
+from unabridged.contract import InvalidInput
 from unabridged.evidence import Ledger, Session
 from unabridged.gate.around import siblings_around
+from unabridged.gate.boundary import abefore, before
 from unabridged.gate.declare import UNDECLARED, Spec, UndeclaredSpec, WriteSpec
 from unabridged.gate.presenting import MAX_BYTES, Reply
 from unabridged.gate.refusing import guard_failed
@@ -150,10 +153,10 @@ class CoverageMiddleware(AgentMiddleware[CoverageState, Any, Any]):
         self,
         *,
         on_answer: OnAnswer = "caveat",
-        approve: Any = None,
+        approve: Approver | None = None,
         principal: str | None = None,
         ledger: Ledger | None = None,
-        audit: Any = None,
+        audit: AuditSink | None = None,
         hide_until_covered: bool = False,
         max_bytes: int = MAX_BYTES,
     ) -> None:
@@ -163,21 +166,24 @@ class CoverageMiddleware(AgentMiddleware[CoverageState, Any, Any]):
             on_answer: `caveat` puts the caveats before the final text; `strict` sends unsupported claims, and sentences
                 of absence, totality or number over incomplete reads, back to the model twice at most, and replaces the
                 answer then; `off` leaves answers alone.
-            approve: not yet supported.
+            approve: who decides on a write that a person must decide on: `(card) -> decision`, sync or async;
+                `interrupt_for_approval` pauses the graph and takes the decision from `Command(resume=...)`. A session
+                in scope that has one of its own goes before it.
             principal: on whose behalf the agent reads; required with a shared ledger.
             ledger: where the headers of reads are kept; the memory of this process when not given.
-            audit: not yet supported.
+            audit: where decisions, intents and outcomes of writes are written down. A write whose intent cannot be
+                recorded does not run.
             hide_until_covered: whether the model sees a writing tool only once its evidence is complete.
             max_bytes: the budget of what the model sees of one read.
 
         Raises:
             InvalidInput: an argument breaks its rule.
-            NotYetSupported: `approve` or `audit` is given.
         """
         super().__init__()
-        for name, value in (("approve", approve), ("audit", audit)):
-            if value is not None:
-                raise NotYetSupported(feature=name)
+        if approve is not None and not callable(approve):
+            raise InvalidInput(field="approve", rule="must be a function of the card")
+        if audit is not None and not callable(getattr(audit, "write", None)):
+            raise InvalidInput(field="audit", rule="must be an audit log")
         if on_answer not in get_args(OnAnswer):
             raise InvalidInput(field="on_answer", rule=f"must be one of {', '.join(get_args(OnAnswer))}")
         if principal is None and ledger is not None and ledger.shared:
@@ -186,6 +192,7 @@ class CoverageMiddleware(AgentMiddleware[CoverageState, Any, Any]):
             raise InvalidInput(field="max_bytes", rule=f"must be a number of bytes of at least {_LEAST_BYTES}")
         self.tools = [continue_read_tool, count_read_tool]
         self._principal, self._ledger, self._max_bytes = principal, ledger, max_bytes
+        self._approve, self._audit = approve, audit
         self._strict, self._hides = on_answer == "strict", bool(hide_until_covered)
         self._agents: dict[tuple[int, ...], _Agent] = {}
 
@@ -202,6 +209,10 @@ class CoverageMiddleware(AgentMiddleware[CoverageState, Any, Any]):
         with framed(place.frame), _scope_of(place):
             if place.entered is None:
                 return handler(request)
+            refused = before(place.gate, place.entered, interrupts=interrupts())
+            if refused is not None:
+                return _message(refused, request.tool_call)
+            request = _narrowed(request, place.entered)
             try:
                 with inside(request.tool_call["id"], judged=_judged(request)), around(place.turn):
                     value = handler(request)
@@ -220,6 +231,10 @@ class CoverageMiddleware(AgentMiddleware[CoverageState, Any, Any]):
         with framed(place.frame), _scope_of(place):
             if place.entered is None:
                 return await handler(request)
+            refused = await abefore(place.gate, place.entered, interrupts=interrupts())
+            if refused is not None:
+                return _message(refused, request.tool_call)
+            request = _narrowed(request, place.entered)
             try:
                 with inside(request.tool_call["id"], judged=_judged(request)), around(place.turn):
                     value = await handler(request)
@@ -244,8 +259,10 @@ class CoverageMiddleware(AgentMiddleware[CoverageState, Any, Any]):
         specs = agent.known(outer.specs)
         beside = self._beside(request, found, specs, agent.resources)
         seen = None if beside is None or call["id"] is None else (call["id"], beside)
-        inner = Frame(outer.enclosing, specs, agent.has, seen, self._max_bytes)
-        turn = Turn(siblings=(*siblings_around(), *(beside or ())), spec_of=_spec_in(specs), has=agent.has)
+        approve, audit = self._approve or outer.approve, self._audit or outer.audit
+        inner = Frame(outer.enclosing, specs, agent.has, seen, self._max_bytes, None, approve, audit)
+        asked = (*siblings_around(), *(beside or ()))
+        turn = Turn(siblings=asked, spec_of=_spec_in(specs), has=agent.has, approve=approve, audit=audit)
         name = call["name"] if request.tool is None else request.tool.name
         gate = Gate(name, _spec_of_bare(request.tool, name), self._max_bytes) if carried is None else carried
         place = _Place(found, turn, inner, gate)
@@ -257,9 +274,13 @@ class CoverageMiddleware(AgentMiddleware[CoverageState, Any, Any]):
             return place
         if carried is None and beside is None and call["id"] is not None and is_judged(gate.spec):
             return _message(gate.refuse_unseen(), call)
-        entered = gate.enter(args, session=found, turn=turn, call_id=call["id"])
+        entered = gate.enter(args, session=found, turn=turn, call_id=call["id"], tentative=carried is not None)
         if isinstance(entered, Reply):
-            return place if carried is not None and _body_decides(entered) else _message(entered, call)
+            if carried is not None and _body_decides(entered):
+                return place
+            if carried is not None:
+                gate.note_refusal(entered, args, session=found, turn=turn)
+            return _message(entered, call)
         if carried is None and found is not None and call["id"] is not None and gate.spec.effect != "read":
             found.note_call(call["id"])
         return place if carried is not None else replace(place, entered=entered)
@@ -352,8 +373,18 @@ def _left(gate: Gate, entered: Entered, request: ToolCallRequest, value: Answer)
     if message is not None and message.status == "error" and not isinstance(gate.spec, UndeclaredSpec):
         gate.fail(entered, ValueError())
         return value
-    gate.leave(entered, told_by(value, gate.spec))
+    reply = gate.leave(entered, told_by(value, gate.spec))
+    if entered.write is not None and not reply.passes:
+        return ToolMessage(reply.content, name=gate.name, tool_call_id=request.tool_call["id"])
     return value
+
+
+def _narrowed(request: ToolCallRequest, entered: Entered) -> ToolCallRequest:
+    """Returns the request with the targets that the write was narrowed to."""
+    if not entered.changes:
+        return request
+    call = request.tool_call
+    return request.override(tool_call={**call, "args": {**call["args"], **entered.changes}})
 
 
 def _leave_by(gate: Gate, entered: Entered, error: BaseException) -> None:

@@ -13,6 +13,7 @@ from unabridged.contract import MissingExtra
 if find_spec("llama_index") is None or find_spec("llama_index.core") is None:
     raise MissingExtra(extra="llamaindex", module="llama-index-core")
 
+from unabridged.actions.approvals import Card, Decision, Threshold
 from unabridged.gate import AGENT_RULES, CoverageWarning, FromArgument
 from unabridged.gate.answering import UnsupportedAnswer
 
@@ -31,10 +32,13 @@ from .verbs import (
 
 __all__ = [
     "AGENT_RULES",
+    "Card",
     "CoverageFunctionAgent",
     "CoverageOutputParser",
     "CoverageWarning",
+    "Decision",
     "FromArgument",
+    "Threshold",
     "UnsupportedAnswer",
     "as_read_tool",
     "as_write_tool",

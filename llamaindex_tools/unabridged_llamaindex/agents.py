@@ -18,7 +18,9 @@ from llama_index.core.memory import BaseMemory
 from llama_index.core.objects import ObjectRetriever
 from llama_index.core.tools import AsyncBaseTool, BaseTool, FunctionTool, adapt_to_async_tool
 from unabridged._ambient import Held, ambient
+from unabridged.actions.approvals import Approver
 from unabridged.answers import LANGUAGES
+from unabridged.audit import AuditSink
 from unabridged.contract import InvalidInput
 from unabridged.evidence import current_session
 from unabridged.gate import CONTINUE_READ, COUNT_READ, UNDECLARED, gate_of
@@ -67,12 +69,28 @@ class CoverageFunctionAgent(FunctionAgent):
     """
 
     language: str | None = Field(default=None, description="The language of the caveats; that of the text by default.")
+    approve: Any = Field(
+        default=None, exclude=True, repr=False, description="Who decides on a card: (card) -> decision."
+    )
+    audit: Any = Field(default=None, exclude=True, repr=False, description="Where events of writes are written down.")
 
-    def __init__(self, *args: Any, language: str | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        language: str | None = None,
+        approve: Approver | None = None,
+        audit: AuditSink | None = None,
+        **kwargs: Any,
+    ) -> None:
         if language is not None and language not in LANGUAGES:
             raise InvalidInput(field="language", rule=f"must be one of {', '.join(LANGUAGES)}")
+        if approve is not None and not callable(approve):
+            raise InvalidInput(field="approve", rule="must be a function of the card")
+        if audit is not None and not callable(getattr(audit, "write", None)):
+            raise InvalidInput(field="audit", rule="must be an audit log")
         super().__init__(*args, **kwargs)
         self.language = language
+        self.approve, self.audit = approve, audit
         self._complete_tools()
 
     def run(self, *args: Any, **kwargs: Any) -> WorkflowHandler:

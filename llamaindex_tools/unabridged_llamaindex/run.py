@@ -18,6 +18,8 @@ from llama_index.core.agent.workflow import AgentWorkflow, BaseWorkflowAgent, To
 from llama_index.core.instrumentation.dispatcher import active_instrument_tags  # type: ignore[attr-defined]
 from llama_index.core.memory import BaseMemory
 from llama_index.core.tools import BaseTool, ToolSelection
+from unabridged.actions.approvals import Approver
+from unabridged.audit import AuditSink
 from unabridged.evidence import Session, current_session, session
 from unabridged.gate.around import Asking, siblings_around
 from unabridged.gate.declare import NEUTRAL, UNDECLARED, ReadSpec, Spec
@@ -62,10 +64,14 @@ class Tools:
     Attributes:
         by_name: the tools.
         whole: whether there are no others; a retriever of tools, or an agent that cannot be seen, may have more.
+        approve: who decides on a card, where the agent says so.
+        audit: where events go, where the agent says so.
     """
 
     by_name: Mapping[str, Any]
     whole: bool = False
+    approve: Approver | None = None
+    audit: AuditSink | None = None
 
     @property
     def names(self) -> frozenset[str] | None:
@@ -262,7 +268,8 @@ def _turn(state: Any, event: Any, tools: Tools, *, seen: bool) -> Turn:
         siblings = siblings_of(calls, call_id=None, name=event.tool_name, args=event.tool_kwargs)
     else:
         siblings = ()
-    return Turn(siblings=(*siblings, *siblings_around()), spec_of=tools.spec_of, has=tools.names)
+    asked = (*siblings, *siblings_around())
+    return Turn(asked, spec_of=tools.spec_of, has=tools.names, approve=tools.approve, audit=tools.audit)
 
 
 def _own_turn(found: Sequence[list[Row]], event: ToolCall, count: int) -> list[Row] | None:
@@ -299,4 +306,5 @@ def tools_of(ctx: Any, agent: object) -> Tools:
     if not isinstance(holder, BaseWorkflowAgent):
         return UNSEEN_TOOLS
     found = {tool.metadata.get_name(): tool for tool in holder.tools or () if isinstance(tool, BaseTool)}
-    return Tools(found, whole=holder.tool_retriever is None)
+    approve, audit = getattr(holder, "approve", None), getattr(holder, "audit", None)
+    return Tools(found, whole=holder.tool_retriever is None, approve=approve, audit=audit)

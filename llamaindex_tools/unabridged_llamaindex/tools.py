@@ -15,7 +15,7 @@ import threading
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Future
 from contextvars import copy_context
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Self, cast
 
 from llama_index.core.base.llms.types import TextBlock
@@ -36,7 +36,6 @@ from unabridged.gate import (
     WriteSpec,
     bear,
     gate_of,
-    invalid_request,
     may_return_results,
 )
 from unabridged.gate.arguments import by_declared_names
@@ -98,7 +97,7 @@ class Door:
         if isinstance(entered, Reply):
             return entered, sent
         entered.given = self._given
-        body = functools.partial(self._run, sent, entered.deadline_s)
+        body = functools.partial(self._run, sent, entered)
         with inside(run.turn.siblings):
             return run_body(self.gate, entered, body, interrupts=PAUSES), sent
 
@@ -113,7 +112,7 @@ class Door:
         if isinstance(entered, Reply):
             return entered, sent
         entered.given = self._given
-        body = functools.partial(self._arun, sent, entered.deadline_s)
+        body = functools.partial(self._arun, sent, entered)
         with inside(run.turn.siblings):
             return await arun_body(self.gate, entered, body, interrupts=PAUSES), sent
 
@@ -133,7 +132,7 @@ class Door:
         if session is not None and call_id is not None:
             session.note_call(call_id)
         if sent.problems:
-            return invalid_request(self.gate.name, sent.problems)
+            return self.gate.refuse_arguments(sent.problems, session=session, turn=run.turn, args=sent.args)
         if run.is_unseen and isinstance(self.gate.spec, ReadSpec):
             return guard_failed(self.gate.name)  # it would leave its evidence nowhere
         args: Mapping[str, Any] = sent.args if isinstance(self.gate.spec, ReadSpec) else sent.all_args
@@ -141,11 +140,23 @@ class Door:
             args = by_declared_names(args, aliases=self.aliases, declared=self.gate.spec.takes())
         return self.gate.enter(args, session=session, turn=run.turn, call_id=call_id)
 
-    def _run(self, sent: Sent, deadline_s: float | None) -> Any:
-        return self._value(self.body(sent, deadline_s))
+    def _run(self, sent: Sent, entered: Entered) -> Any:
+        return self._value(self.body(self._narrowed(sent, entered), entered.deadline_s))
 
-    async def _arun(self, sent: Sent, deadline_s: float | None) -> Any:
-        return self._value(await self.async_body(sent, deadline_s))
+    async def _arun(self, sent: Sent, entered: Entered) -> Any:
+        return self._value(await self.async_body(self._narrowed(sent, entered), entered.deadline_s))
+
+    def _narrowed(self, sent: Sent, entered: Entered) -> Sent:
+        """Returns the arguments with the targets that the write was narrowed to."""
+        if not entered.changes:
+            return sent
+        changes = {self._sent_as(name, sent): value for name, value in entered.changes.items()}
+        return replace(sent, all_args={**sent.all_args, **changes})
+
+    def _sent_as(self, name: str, sent: Sent) -> str:
+        """Returns the name under which an argument was sent."""
+        others = [alias for alias, declared in self.aliases.items() if declared == name]
+        return next((n for n in (name, *others, self.aliases.get(name)) if n in sent.all_args), None) or name
 
     def _value(self, value: Any) -> Any:
         """Returns what the body gave, as the gate takes it: for a read, what stands inside a tool's output."""

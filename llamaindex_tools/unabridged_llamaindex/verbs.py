@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, Protocol, cast, overload
 
 from llama_index.core.tools import BaseTool, FunctionTool
-from unabridged.contract import InvalidInput, NotYetSupported, ReadResult
+from unabridged.actions.approvals import Threshold
+from unabridged.contract import InvalidInput, ReadResult
 from unabridged.evidence import current_session
 from unabridged.gate import (
     CONTINUE_READ,
@@ -130,7 +131,12 @@ def write_tool(
     require: str | Sequence[str] = "complete",
     max_age_s: float | None = None,
     allow_returned_targets: bool = False,
-    recheck: Any = None,
+    recheck: Callable[[Any], Any] | None = None,
+    selection: str | None = None,
+    approval: Literal["always"] | Threshold | None = None,
+    show: Sequence[str] = (),
+    purpose: str | None = None,
+    max_targets: int | None = None,
     **tool: Any,
 ) -> Decorator:
     """Declares a function, sync or async, as a tool whose calls are judged before they run.
@@ -143,17 +149,18 @@ def write_tool(
         require: see `WriteSpec`.
         max_age_s: see `WriteSpec`.
         allow_returned_targets: see `WriteSpec`.
-        recheck: looks at a target again right before the write.
+        recheck: see `WriteSpec`.
+        selection: see `WriteSpec`.
+        approval: see `WriteSpec`.
+        show: see `WriteSpec`.
+        purpose: see `WriteSpec`.
+        max_targets: see `WriteSpec`.
         **tool: what `FunctionTool.from_defaults` takes besides, such as `name` and `description`.
-
-    Raises:
-        NotYetSupported: `recheck` is given.
     """
-    if recheck is not None:
-        raise NotYetSupported(feature="recheck")
     spec = WriteSpec(
         relies_on=relies_on, targets=targets, independent=independent, destructive=destructive, require=require,
-        max_age_s=max_age_s, allow_returned_targets=allow_returned_targets,
+        max_age_s=max_age_s, allow_returned_targets=allow_returned_targets, recheck=recheck, selection=selection,
+        approval=approval, show=show, purpose=purpose, max_targets=max_targets,
     )  # fmt: skip
     return _decorator(spec, tool)
 

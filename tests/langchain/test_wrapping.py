@@ -18,7 +18,7 @@ from langchain_core.tools import BaseTool, InjectedToolCallId, StructuredTool, t
 from langchain_kit import SECRET, Shop, call, codes, document, result, results
 from langgraph.store.memory import InMemoryStore
 from pydantic import BaseModel, ConfigDict, Field, field_validator
-from unabridged.contract import InvalidInput, NotYetSupported
+from unabridged.contract import InvalidInput
 from unabridged.evidence import session
 from unabridged_langchain import (
     CoverageMiddleware,
@@ -298,15 +298,18 @@ def test_protect_names_what_is_wrong() -> None:
         write_tool(relies_on=[])
 
 
-def test_what_is_not_built_yet_says_so() -> None:
+def test_a_keyword_that_cannot_work_is_refused_when_it_is_declared() -> None:
     shop = Shop()
-    for make in (
-        lambda: as_write_tool(shop.archive, recheck=len),
-        lambda: protect([shop.archive], writes={"archive": {"recheck": len}}),
-        lambda: CoverageMiddleware(approve=len),
-        lambda: CoverageMiddleware(audit=object()),
+    for field, make in (
+        ("recheck", lambda: as_write_tool(shop.archive, recheck=len)),
+        ("recheck", lambda: protect([shop.archive], writes={"archive": {"recheck": 3}})),
+        ("selection", lambda: as_write_tool(shop.archive, selection="token")),
+        ("max_targets", lambda: as_write_tool(shop.archive, max_targets=3)),
+        ("approval", lambda: as_write_tool(shop.archive, approval="sometimes")),
+        ("approve", lambda: CoverageMiddleware(approve=True)),
+        ("audit", lambda: CoverageMiddleware(audit=object())),
     ):
-        with pytest.raises(NotYetSupported):
+        with pytest.raises(InvalidInput, match=field):
             make()
     assert protect([shop.archive], writes={"archive": {"recheck": None}})[0].name == "archive"
 

@@ -16,7 +16,7 @@ from llama_index.core.tools.calling import acall_tool, call_tool
 from llama_index.core.tools.types import BaseTool
 from llama_scripts import case, result
 from pydantic import BaseModel, Field
-from unabridged.contract import InvalidInput, NotYetSupported
+from unabridged.contract import InvalidInput
 from unabridged_llamaindex import (
     CoverageWarning,
     FromArgument,
@@ -485,11 +485,11 @@ async def test_an_undeclared_tool_fails_closed_both_ways() -> None:
     assert ran == [1]
 
 
-def test_a_recheck_is_not_supported_yet_and_says_so() -> None:
-    with pytest.raises(NotYetSupported, match="recheck"):
-        write_tool(recheck=lambda: None)
-    with pytest.raises(NotYetSupported, match="recheck"):
-        as_write_tool(Engine(None), recheck=lambda: None)
+def test_a_recheck_without_targets_is_refused_when_it_is_declared() -> None:
+    with pytest.raises(InvalidInput, match="recheck"):
+        write_tool(recheck=lambda _: True)
+    with pytest.raises(InvalidInput, match="recheck"):
+        as_write_tool(Engine(None), recheck=lambda _: True)
 
 
 def test_a_keyword_that_there_is_not_is_refused() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from datetime import datetime
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
 from unabridged import _ambient
 from unabridged.contract import InvalidInput
@@ -14,6 +14,9 @@ from .header import utc_now
 from .ledger import Kind, Ledger, MemoryLedger, SessionKey
 from .sessions import Session
 from .store import ResultStore
+
+if TYPE_CHECKING:
+    from unabridged.audit import AuditSink
 
 _lock: Final = threading.Lock()
 _default: Final[list[MemoryLedger]] = []
@@ -33,7 +36,8 @@ def session(
     principal: str | None = None,
     namespace: str | None = None,
     ledger: Ledger | None = None,
-    audit: object | None = None,
+    audit: AuditSink | None = None,
+    approve: Callable[[Any], Any] | None = None,
     kind: Kind = "session",
     store: ResultStore | None = None,
     now: Callable[[], datetime] = utc_now,
@@ -45,7 +49,8 @@ def session(
         principal: on whose behalf is read; required with a shared ledger.
         namespace: keeps applications apart that share a ledger.
         ledger: where the headers are kept; the memory of this process when not given.
-        audit: where decisions are written down.
+        audit: where decisions, intents and outcomes of writes are written down.
+        approve: who decides on a write that a person must decide on: `(card) -> decision`, sync or async.
         kind: tells an explicit session from a thread or a run of the same name.
         store: where the records are kept; the ledger's own store when not given.
         now: the clock.
@@ -59,7 +64,8 @@ def session(
     if principal is None and ledger is not None and ledger.shared:
         raise InvalidInput(field="principal", rule="is required with a shared ledger")
     key = SessionKey(id, principal, namespace, kind)
-    return Session(key, ledger=default_ledger() if ledger is None else ledger, store=store, audit=audit, now=now)
+    kept = default_ledger() if ledger is None else ledger
+    return Session(key, ledger=kept, store=store, audit=audit, approve=approve, now=now)
 
 
 def current_session() -> Session | None:

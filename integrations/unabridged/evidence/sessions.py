@@ -48,6 +48,7 @@ from .view import Evidence
 
 if TYPE_CHECKING:
     from unabridged.answers import Caveat, Claim, FinalAnswer
+    from unabridged.audit import AuditSink
 
 _log = logging.getLogger("unabridged.evidence")
 DEADLINE_S: Final = 120.0
@@ -73,13 +74,15 @@ class Session:
         *,
         ledger: Ledger,
         store: ResultStore | None = None,
-        audit: object | None = None,
+        audit: AuditSink | None = None,
+        approve: Callable[[Any], Any] | None = None,
         now: Callable[[], datetime] = utc_now,
     ) -> None:
         self.key = key
         self.ledger = ledger
         self.store: ResultStore = ledger.store if store is None else store
         self.audit = audit
+        self.approve = approve
         self.closed = False
         self._now = now
         self._journal = self.ledger.open(key, now=now())

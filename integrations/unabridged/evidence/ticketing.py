@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Iterable
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from unabridged.audit.canonical import canonical
@@ -28,6 +29,10 @@ class SessionTickets:
 
     def __repr__(self) -> str:
         return f"<SessionTickets of {self._session!r}>"
+
+    def now(self) -> datetime:
+        """Returns the present moment by the session's clock."""
+        return self._session._now()
 
     def digest(self, value: Any) -> str:
         """Returns a keyed digest of JSON values, hex; the key is the ledger's, so that nothing can be guessed from it.

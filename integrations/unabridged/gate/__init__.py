@@ -1,11 +1,11 @@
 """The tool boundary that both frameworks share: declarations, the guard around a body, and what a model sees."""
 
 from .arguments import jsonable
+from .declarations import Declarations, declarations
 from .declare import (
     MAX_DEADLINE_S,
     NEUTRAL,
     UNDECLARED,
-    Declarations,
     FollowUpSpec,
     FromArgument,
     NeutralSpec,
@@ -13,7 +13,6 @@ from .declare import (
     Spec,
     UndeclaredSpec,
     WriteSpec,
-    declarations,
 )
 from .followup import CONTINUE_READ, CONTINUE_TEXT, COUNT_READ, COUNT_TEXT, Step, continue_read, count_read
 from .plan import AGENT_RULES, CoverageWarning, may_return_results, plan, warn_of_hopeless_writes

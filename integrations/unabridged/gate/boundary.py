@@ -6,12 +6,20 @@ an error is told without its text.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from unabridged.contract import printable_name
+
 from .followup import Step
 from .presenting import Reply
+from .refusing import MUST_WAIT, guard_failed
 from .runtime import Entered, Gate
+from .values import kind_of
+from .writing import MustWait, adrive, drive
+
+_log = logging.getLogger("unabridged.gate")
 
 Kinds = tuple[type[BaseException], ...]
 
@@ -28,6 +36,8 @@ def run_body(
         interrupts: what the framework raises to pause a run: it passes, and a pending read is withdrawn.
         handled: errors that the framework turns into a message by its author's choice; they pass from what is no read.
     """
+    if entered.write is not None and (refused := before(gate, entered, interrupts=interrupts)) is not None:
+        return refused
     try:
         with entered.scope():
             value = body()
@@ -48,6 +58,8 @@ async def arun_body(
     handled: Kinds = (),
 ) -> Reply:
     """As `run_body`, for a coroutine."""
+    if entered.write is not None and (refused := await abefore(gate, entered, interrupts=interrupts)) is not None:
+        return refused
     try:
         with entered.scope():
             value = await body()
@@ -57,6 +69,41 @@ async def arun_body(
         gate.cancel(entered)
         raise
     return gate.leave(entered, value)
+
+
+def before(gate: Gate, entered: Entered, *, interrupts: Kinds = ()) -> Reply | None:
+    """Does what must be done right before the body of a write; returns the refusal where it may not run.
+
+    A person is asked, tickets are spent, targets are looked at again, and the intent is written down. What fails
+    refuses.
+    """
+    if entered.write is None:
+        return None
+    try:
+        with entered.scope():
+            return drive(entered.write.before())
+    except interrupts:
+        raise
+    except Exception as error:  # noqa: BLE001 - the outermost tool boundary: a guard that fails refuses
+        return _refused(gate, error)
+
+
+async def abefore(gate: Gate, entered: Entered, *, interrupts: Kinds = ()) -> Reply | None:
+    """As `before`, without blocking."""
+    if entered.write is None:
+        return None
+    try:
+        with entered.scope():
+            return await adrive(entered.write.before())
+    except interrupts:
+        raise
+    except Exception as error:  # noqa: BLE001 - the outermost tool boundary: a guard that fails refuses
+        return _refused(gate, error)
+
+
+def _refused(gate: Gate, error: Exception) -> Reply:
+    _log.error("the guard failed on %s with %s", printable_name(gate.name), kind_of(error))
+    return guard_failed(gate.name, why=MUST_WAIT if isinstance(error, MustWait) else None)
 
 
 def run_step(step: Step, *, interrupts: Kinds = ()) -> Reply:

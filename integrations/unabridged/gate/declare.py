@@ -6,13 +6,14 @@ Four closed kinds. A tool that nobody declared has the kind that fails closed bo
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
+from unabridged.actions.approvals import Threshold
 from unabridged.contract import InvalidInput, json_equal
-from unabridged.evidence import WriteIntent
+from unabridged.evidence import Selected, WriteIntent
 
 from .arguments import jsonable
 from .judges import check_judge
@@ -211,6 +212,13 @@ class WriteSpec:
         require: what the evidence must be, `complete` by default.
         max_age_s: how old the evidence may be, in seconds.
         allow_returned_targets: lets a partial read be enough for the ids it returned.
+        recheck: looks at one target right before the write, `(id) -> bool`, sync or async; the write goes ahead for
+            those that still hold. Goes with `targets`.
+        selection: the argument that takes the token of a selection; the ids come from it then. Goes with `targets`.
+        approval: when a person is asked although the evidence is good: `always`, or over a `Threshold`.
+        show: the arguments whose values may stand on the card that a person decides on.
+        purpose: what the write is for, in a few plain words; it stands on the card.
+        max_targets: how many ids one call may touch.
     """
 
     effect: Literal["write"] = "write"
@@ -221,6 +229,12 @@ class WriteSpec:
     require: str | Sequence[str] = "complete"
     max_age_s: float | None = None
     allow_returned_targets: bool = False
+    recheck: Callable[[Any], Any] | None = None
+    selection: str | None = None
+    approval: Literal["always"] | Threshold | None = None
+    show: Sequence[str] = ()
+    purpose: str | None = None
+    max_targets: int | None = None
     _demands: WriteIntent | None = field(default=None, init=False, repr=False, compare=False)
     """What every call demands, checked once; nothing where a call's arguments have a part in it."""
 
@@ -231,6 +245,7 @@ class WriteSpec:
             raise InvalidInput(field="independent", rule="contradicts relies_on")
         if self.targets is not None and (not isinstance(self.targets, str) or not self.targets):
             raise InvalidInput(field="targets", rule="must be the name of the argument that holds the ids")
+        self._check_beyond()
         if isinstance(self.relies_on, str):
             object.__setattr__(self, "relies_on", (self.relies_on,))
         if isinstance(self.relies_on, Mapping):
@@ -239,16 +254,45 @@ class WriteSpec:
             demands = self._checked({})
             object.__setattr__(self, "_demands", None if self.is_open else demands)
 
+    def _check_beyond(self) -> None:
+        """Checks what is asked for beyond the evidence."""
+        if self.recheck is not None and not callable(self.recheck):
+            raise InvalidInput(field="recheck", rule="must be a function of one target")
+        for name in ("recheck", "selection", "max_targets"):
+            if getattr(self, name) is not None and self.targets is None:
+                raise InvalidInput(field=name, rule="goes with targets")
+        if self.selection is not None and (not isinstance(self.selection, str) or not self.selection):
+            raise InvalidInput(field="selection", rule="must be the name of the argument that takes the token")
+        if self.selection is not None and self.independent is not None:
+            raise InvalidInput(field="selection", rule="contradicts independent")
+        if not (self.approval is None or self.approval == "always" or isinstance(self.approval, Threshold)):
+            raise InvalidInput(field="approval", rule="must be 'always' or a Threshold")
+        if isinstance(self.show, str):
+            raise InvalidInput(field="show", rule="must be a list of names")
+        most = self.max_targets
+        if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 1):
+            raise InvalidInput(field="max_targets", rule="must be a number of at least 1")
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether nothing but the verdict stands between a call and its body."""
+        return self.recheck is None and self.selection is None and self.approval is None
+
     @property
     def is_open(self) -> bool:
         """Whether a call's arguments have a part in what it relies on."""
         return any(map(_is_open, self.relies_on or ()))
 
     def intent(
-        self, tool: str, targets: Sequence[Any] | None, args: Mapping[str, Any] = MappingProxyType({})
+        self,
+        tool: str,
+        targets: Sequence[Any] | None,
+        args: Mapping[str, Any] = MappingProxyType({}),
+        *,
+        selection: Selected | None = None,
     ) -> WriteIntent:
         """Returns what one call of the write wants, for the guard."""
-        return (self._demands or self._checked(args)).aimed_at(targets, tool=tool)
+        return (self._demands or self._checked(args)).aimed_at(targets, tool=tool, selection=selection)
 
     def _checked(self, args: Mapping[str, Any]) -> WriteIntent:
         return WriteIntent(
@@ -258,13 +302,14 @@ class WriteSpec:
             max_age_s=self.max_age_s,
             allow_returned_targets=self.allow_returned_targets,
             destructive=self.destructive,
+            recheck=self.recheck is not None,
         )
 
     def takes(self) -> frozenset[str]:
         """Returns the names of the arguments that have a part in the judgement of a call."""
         filters = [e["filters"] for e in self.relies_on or () if _is_open(e)]
         names = {v.name for each in filters for v in each.values() if isinstance(v, FromArgument)}
-        return frozenset(names if self.targets is None else {*names, self.targets})
+        return frozenset({*names, *(n for n in (self.targets, self.selection) if n is not None)})
 
     def resources(self) -> tuple[str, ...]:
         """Returns the names of the resources that the write relies on."""
@@ -323,54 +368,7 @@ def check_arguments(spec: Spec, declared: Container[str]) -> None:
         return
     if spec.targets is not None and spec.targets not in declared:
         raise InvalidInput(field="targets", rule="must be an argument of the tool")
-    if any(name not in declared for name in spec.takes() - {spec.targets}):
+    if spec.selection is not None and spec.selection not in declared:
+        raise InvalidInput(field="selection", rule="must be an argument of the tool")
+    if any(name not in declared for name in spec.takes() - {spec.targets, spec.selection}):
         raise InvalidInput(field="relies_on", rule="must take a filter from an argument of the tool")
-
-
-@dataclass(frozen=True, slots=True)
-class Declarations:
-    """What `protect`, or a guard without wrapped tools, was told: one spec a tool name."""
-
-    specs: Mapping[str, Spec] = field(default_factory=dict)
-
-    def of(self, name: str) -> Spec:
-        """Returns the spec of a tool; one that was not declared fails closed both ways."""
-        return self.specs.get(name, UNDECLARED)
-
-
-def _one(value: Any, *, name: str, build: Callable[..., Spec], first: str) -> Spec:
-    """A value is a name (or names), or the keywords of the decorator."""
-    if isinstance(value, Mapping):
-        try:
-            return build(**value)
-        except TypeError:
-            raise InvalidInput(field=name, rule="has a keyword that the decorator does not take") from None
-    if first == "relies_on" and isinstance(value, str):
-        return build(relies_on=[value])
-    return build(**{first: value})
-
-
-def declarations(
-    *,
-    reads: Mapping[str, Any] | None = None,
-    writes: Mapping[str, Any] | None = None,
-    neutral: Iterable[str] = (),
-    independent: Mapping[str, str] | None = None,
-) -> Declarations:
-    """Returns the specs that the keywords of `protect` state.
-
-    Raises:
-        InvalidInput: a tool is declared twice, or a value breaks a rule of its decorator.
-    """
-    specs: dict[str, Spec] = {}
-    rows: list[tuple[str, Spec]] = [
-        *((n, _one(v, name=f"reads.{n}", build=ReadSpec, first="resource")) for n, v in (reads or {}).items()),
-        *((n, _one(v, name=f"writes.{n}", build=WriteSpec, first="relies_on")) for n, v in (writes or {}).items()),
-        *((n, WriteSpec(independent=why)) for n, why in (independent or {}).items()),
-        *((n, NEUTRAL) for n in neutral),
-    ]
-    for name, spec in rows:
-        if name in specs:
-            raise InvalidInput(field=name, rule="is declared more than once")
-        specs[name] = spec
-    return Declarations(specs)

@@ -10,7 +10,8 @@ from typing import Any, Final, get_args
 
 from unabridged.contract import Complete, InvalidInput, Partial, Result, Unavailable, Unknown
 
-from .declare import Declarations, ReadSpec, Spec, WriteSpec, declarations
+from .declarations import Declarations, declarations
+from .declare import ReadSpec, Spec, WriteSpec
 
 AGENT_RULES: Final = """\
 Tool results state their coverage. "complete": true means that all records of the scope are there.

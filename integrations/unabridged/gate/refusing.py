@@ -26,6 +26,7 @@ _WORDS: Final[dict[str, str]] = {
 _LISTED: Final = 12
 _LABEL: Final = re.compile(r"[\w .,:;/()+\-]{1,200}\Z")
 UNSEEN: Final = "The turn that it stands in cannot be seen here, so what was asked for beside it is not known."
+MUST_WAIT: Final = "What decides on it has to be waited for: call the tool asynchronously."
 FROM_HISTORY: Final = "An earlier result in the conversation was not recorded here: read it again."
 NO_SESSION: Final = "No session is in scope: open one with unabridged.session(...) or run the tool inside an agent."
 
@@ -51,13 +52,17 @@ def read_note(read: Any) -> dict[str, Any]:
     return note
 
 
-def refusal(tool: str, verdict: Any, *, has: Iterable[str] | None = None) -> Reply:
+def refusal(
+    tool: str, verdict: Any, *, has: Iterable[str] | None = None, note: str = "", deadline_s: float | None = None
+) -> Reply:
     """Returns the refusal of a write.
 
     Args:
         tool: the tool's name.
         verdict: the guard's verdict; anything but `allow`.
         has: the names of the tools that the agent has, when they are known: `continue_read` is offered only with it.
+        note: one sentence more.
+        deadline_s: how long a read may take that is tried again, where a person said so.
     """
     options = list(verdict.options)
     again = FROM_HISTORY if any(getattr(r, "origin", None) == "history" for r in verdict.reads) else ""
@@ -68,10 +73,14 @@ def refusal(tool: str, verdict: Any, *, has: Iterable[str] | None = None) -> Rep
         "tool": printable_name(tool),
         "verdict": verdict.verdict,
         "codes": list(verdict.codes),
-        "message": " ".join(["The call was not run.", *(_WORDS.get(c, "") for c in verdict.codes), again]).strip(),
+        "message": " ".join(
+            ["The call was not run.", *(_WORDS.get(c, "") for c in verdict.codes), note, again]
+        ).strip(),
         "reads": [read_note(r) for r in list(verdict.reads)[:10]],
         "options": options,
     }
+    if deadline_s is not None:
+        document["deadline_s"] = deadline_s
     if verdict.missing:
         document["missing"] = [_missing(label) for label in verdict.missing[:_LISTED]]
     return Reply(content=dumps(document), artifact=_artifact(verdict.codes), is_error=True)
@@ -96,7 +105,7 @@ def refused_without_session(tool: str) -> Reply:
     return Reply(content=dumps(document), artifact=_artifact(["GUARD_FAILED"]), is_error=True)
 
 
-def guard_failed(tool: str, *, why: str = _WORDS["GUARD_FAILED"]) -> Reply:
+def guard_failed(tool: str, *, why: str | None = None) -> Reply:
     """Returns the refusal of a guard that failed itself, or that cannot see what it must judge.
 
     Args:
@@ -108,7 +117,7 @@ def guard_failed(tool: str, *, why: str = _WORDS["GUARD_FAILED"]) -> Reply:
         "tool": printable_name(tool),
         "verdict": "refuse",
         "codes": ["GUARD_FAILED"],
-        "message": f"The call was not run. {why}",
+        "message": f"The call was not run. {why or _WORDS['GUARD_FAILED']}",
         "reads": [],
         "options": ["abandon"],
     }

@@ -13,19 +13,24 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from enum import Enum
-from typing import Any, assert_never
+from types import MappingProxyType
+from typing import Any, Final, assert_never
 from uuid import UUID
 
 from unabridged import _ambient
+from unabridged.actions.approvals import Approver
+from unabridged.audit import AuditSink
 from unabridged.contract import ReadHeader, ReadResult, Reason, Scope, build_result, new_read_id, printable_name
-from unabridged.evidence import DEADLINE_S, Asked, Session
+from unabridged.evidence import DEADLINE_S, Asked, Session, Verdict
 
 from . import followup
 from .arguments import jsonable
 from .declare import MAX_DEADLINE_S, FollowUpSpec, NeutralSpec, ReadSpec, Spec, UndeclaredSpec, WriteSpec
 from .presenting import MAX_BYTES, Reply, read_reply
-from .refusing import UNSEEN, guard_failed, invalid_request, refusal, refused_without_session, tool_failed
+from .recording import Record
+from .refusing import UNSEEN, guard_failed, invalid_request, tool_failed
 from .values import Call, kind_of, result_of, unavailable
+from .writing import Write
 
 _log = logging.getLogger("unabridged.gate")
 
@@ -38,14 +43,21 @@ class Turn:
         siblings: the other calls of the same turn, as pairs of tool name and arguments.
         spec_of: the declaration of a tool by its name; an unknown name is an undeclared tool.
         has: the names of the tools that the agent has, when they are known.
+        approve: who decides on a card, where the session does not say.
+        audit: where events go, where the session does not say.
     """
 
     siblings: Sequence[tuple[str, Mapping[str, Any]]] = field(default=(), repr=False)
     spec_of: Callable[[str], Spec] | None = None
     has: frozenset[str] | None = None
+    approve: Approver | None = None
+    audit: AuditSink | None = None
 
 
 ALONE = Turn()
+NO_CHANGES: Final[Mapping[str, Any]] = MappingProxyType({})
+_STRICTEST: Final = WriteSpec()
+"""How a call of an undeclared tool is judged."""
 _UNCHANGED = nullcontext()
 _IDS = frozenset({str, int, float})
 _READ_AS_OBJECTS = (UUID, Enum, date, Decimal)
@@ -64,6 +76,13 @@ class Entered:
     started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
     given: Sequence[Any] = field(default=(), repr=False)
     """The values of the arguments that the framework or the author of the tool gave, and no model may see."""
+    write: Write | None = None
+    """For a write, what is left to be done before its body may run."""
+
+    @property
+    def changes(self) -> Mapping[str, Any]:
+        """The arguments that the body gets other than they were sent: targets that were narrowed."""
+        return NO_CHANGES if self.write is None else self.write.changes
 
     def scope(self) -> AbstractContextManager[None]:
         """Puts the session in scope for the body, so that nested reads, tools and agents join it."""
@@ -85,15 +104,29 @@ class Gate:
     max_bytes: int = MAX_BYTES
 
     def enter(
-        self, args: Mapping[str, Any], *, session: Session | None, turn: Turn = ALONE, call_id: str | None = None
+        self,
+        args: Mapping[str, Any],
+        *,
+        session: Session | None,
+        turn: Turn = ALONE,
+        call_id: str | None = None,
+        tentative: bool = False,
     ) -> Entered | Reply:
         """Judges a call before its body. What comes back is leave to run, or the refusal.
 
+        Leave is given on the condition that what is left to be done right before the body succeeds: see `boundary`.
         A guard that fails refuses, whatever it failed with.
+
+        Args:
+            args: the arguments.
+            session: the session, or nothing.
+            turn: what is known of the model's turn.
+            call_id: the id of the call.
+            tentative: whether the call is judged again, so that nothing is written down yet.
         """
         call = Call(tool=self.name, args=args, session=session, call_id=call_id)
         try:
-            entered = self._enter(call, session, turn)
+            entered = self._enter(call, session, turn, None if tentative else _sink(session, turn))
             if isinstance(entered, Reply) or isinstance(self.spec, FollowUpSpec):
                 self._note(session, call_id)
             return entered
@@ -102,11 +135,27 @@ class Gate:
             return guard_failed(self.name)
 
     def refuse_arguments(
-        self, problems: Sequence[tuple[str, str]], *, session: Session | None = None, call_id: str | None = None
+        self,
+        problems: Sequence[tuple[str, str]],
+        *,
+        session: Session | None = None,
+        call_id: str | None = None,
+        turn: Turn = ALONE,
+        args: Mapping[str, Any] = NO_CHANGES,
     ) -> Reply:
         """Returns the refusal of arguments that break the tool's schema: fields and rules, never values."""
         self._note(session, call_id)
+        if self.spec.effect == "write":
+            Record(_sink(session, turn), action=self.name, args=args, session=session).invalid()
         return invalid_request(self.name, problems)
+
+    def note_refusal(
+        self, reply: Reply, args: Mapping[str, Any], *, session: Session | None, turn: Turn = ALONE
+    ) -> None:
+        """Writes down a refusal of a call that was judged tentatively, where it was the last word."""
+        codes = (reply.artifact or {}).get("unabridged", {}).get("codes", ())
+        record = Record(_sink(session, turn), action=self.name, args=args, session=session)
+        record.refused(Verdict("refuse", tuple(codes)))
 
     def is_covered(self, session: Session | None) -> bool:
         """Tells whether a call could be allowed now, whatever its targets; a tool that is not judged is covered.
@@ -132,15 +181,15 @@ class Gate:
         if session is not None and call_id is not None:
             session.note_call(call_id)
 
-    def _enter(self, call: Call, session: Session | None, turn: Turn) -> Entered | Reply:
+    def _enter(self, call: Call, session: Session | None, turn: Turn, sink: AuditSink | None) -> Entered | Reply:
         spec = self.spec
         match spec:
             case ReadSpec():
                 return self._enter_read(spec, call, session)
             case WriteSpec():
-                return self._enter_write(spec, call, session, turn)
+                return self._enter_write(spec, call, session, turn, sink)
             case UndeclaredSpec():
-                return self._judge(spec.intent(self.name), call, session, turn)
+                return self._enter_write(_STRICTEST, call, session, turn, sink)
             case NeutralSpec() | FollowUpSpec():
                 return Entered(call, session)
             case _:
@@ -164,28 +213,28 @@ class Gate:
             )
         return Entered(call, session, pending, deadline)
 
-    def _enter_write(self, spec: WriteSpec, call: Call, session: Session | None, turn: Turn) -> Entered | Reply:
-        if spec.independent is not None:
+    def _enter_write(
+        self, spec: WriteSpec, call: Call, session: Session | None, turn: Turn, sink: AuditSink | None
+    ) -> Entered | Reply:
+        approve = turn.approve if session is None or session.approve is None else session.approve
+        if spec.independent is not None and sink is None and spec.is_plain:
             return Entered(call, session)
-        targets = None
-        if spec.targets is not None:
-            value = call.args.get(spec.targets)
-            targets = targets_of(value)
-            if value is not None and targets is None:
-                return invalid_request(self.name, [(spec.targets, "must be an id or a list of ids")])
-        return self._judge(spec.intent(self.name, targets, call.args), call, session, turn)
+        write = Write(
+            self.name, spec, call.args, session=session, same_turn=self._same_turn(turn, session), has=turn.has,
+            approve=approve,
+            record=Record(sink, action=self.name, args=call.args, session=session, why=spec.independent),
+        )  # fmt: skip
+        value = None if spec.targets is None else call.args.get(spec.targets)
+        targets = None if value is None else targets_of(value)
+        if value is not None and targets is None:
+            return write.refuse_arguments([(spec.targets or "", "must be an id or a list of ids")])
+        return write.judge(targets) or Entered(call, session, write=write)
 
-    def _judge(self, intent: Any, call: Call, session: Session | None, turn: Turn) -> Entered | Reply:
-        if session is None:
-            return refused_without_session(self.name)
-        verdict = session.judge_write(intent, same_turn=self._same_turn(turn, session))
-        if verdict.verdict == "allow":
-            return Entered(call, session)
-        return refusal(self.name, verdict, has=turn.has)
-
-    def _same_turn(self, turn: Turn, session: Session) -> list[Asked]:
+    def _same_turn(self, turn: Turn, session: Session | None) -> list[Asked]:
         """The reads that were asked for beside this call; they have shown nothing yet."""
         asked: list[Asked] = []
+        if session is None:
+            return asked
         for name, args in turn.siblings:
             spec = turn.spec_of(name) if turn.spec_of is not None else UndeclaredSpec()
             match spec:
@@ -217,10 +266,12 @@ class Gate:
                 return self._recorded(entered, spec, result)
             case UndeclaredSpec():
                 self._record_undeclared(entered, value)
-                return Reply(value=value, passes=True)
+                return _done(entered, value)
             case FollowUpSpec():
                 return value if isinstance(value, Reply) else Reply(value=value, passes=True)
-            case WriteSpec() | NeutralSpec():
+            case WriteSpec():
+                return _done(entered, value)
+            case NeutralSpec():
                 return Reply(value=value, passes=True)
             case _:
                 assert_never(spec)
@@ -255,6 +306,8 @@ class Gate:
         spec = self.spec
         _log.warning("%s failed with %s", printable_name(self.name), kind_of(error))
         detail = "deadline" if isinstance(error, TimeoutError) else "tool_failed"
+        if entered.write is not None:
+            entered.write.ended("failed")
         try:
             result = self._abandoned(entered, detail)
         except Exception as failure:  # noqa: BLE001 - the outermost boundary: a pending read expires by itself
@@ -265,7 +318,9 @@ class Gate:
         return read_reply(result, spec, session=entered.session, max_bytes=self.max_bytes)
 
     def cancel(self, entered: Entered) -> None:
-        """Records a read that was cancelled or abandoned: unavailable."""
+        """Records a read that was cancelled or abandoned: unavailable; and of a write that it was cut short."""
+        if entered.write is not None:
+            entered.write.ended("cancelled")
         self._abandoned(entered, "cancelled")
 
     def _abandoned(self, entered: Entered, detail: str) -> ReadResult | None:
@@ -284,6 +339,14 @@ class Gate:
         """Takes back a read that was interrupted to ask a person: it will be asked for again."""
         if entered.session is not None and entered.pending is not None:
             entered.session.withdraw(entered.pending)
+
+
+def _sink(session: Session | None, turn: Turn) -> AuditSink | None:
+    return turn.audit if session is None or session.audit is None else session.audit
+
+
+def _done(entered: Entered, value: Any) -> Reply:
+    return Reply(value=value, passes=True) if entered.write is None else entered.write.done(value)
 
 
 _WARNED: set[str] = set()

@@ -235,12 +235,15 @@ def binding_of(
 
 def _options(verdict: Verdict, *, takes_targets: bool) -> tuple[CardOption, ...]:
     options: list[CardOption] = []
-    if _WHOLE_AGAIN.issuperset(verdict.codes):
+    is_whole = _WHOLE_AGAIN.issuperset(verdict.codes)
+    if is_whole:
         options.append("approve")
     if "retry_with_deadline" in verdict.options:
         options.append("retry_with_deadline")
-    if takes_targets and not options and any(r.ids for r in verdict.reads):
-        options += ["restrict_to_returned", "go_ahead_for"]
+    if takes_targets and not is_whole and any(r.ids for r in verdict.reads):
+        options.append("restrict_to_returned")
+    if takes_targets:
+        options.append("go_ahead_for")
     return (*options, "abandon")
 
 

@@ -1,0 +1,344 @@
+"""One call of a write: judged, put to a person where that is needed, written down, looked at again, and then run.
+
+`judge` decides without any effect, so that two layers may look at one call. `before` does what must be done right
+before the body: it asks, spends tickets, writes the intent down and looks at each target again. It is a generator of
+steps, so that sync and async share every decision (`drive`, `adrive`).
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from unabridged.actions.approvals import (
+    ApprovalStale,
+    Approver,
+    Card,
+    Decision,
+    decision_of,
+    make_card,
+    redeem_approval,
+)
+from unabridged.contract import InvalidInput, TicketRefused, id_key, printable_name, safe_id
+from unabridged.contract.ids import id_key_set
+from unabridged.evidence import Asked, Selected, Session, Verdict, WriteIntent
+
+from .arguments import jsonable
+from .declare import WriteSpec
+from .presenting import Reply, dumps
+from .recording import Record
+from .refusing import guard_failed, invalid_request, refusal, refused_without_session
+from .values import kind_of
+
+_log = logging.getLogger("unabridged.gate")
+REVIEWABLE: Final = frozenset(
+    {"EVIDENCE_INCOMPLETE", "EVIDENCE_MISSING", "EVIDENCE_STALE", "EVIDENCE_WEAK", "TARGET_NOT_IN_EVIDENCE"}
+)
+"""What a person may decide about. Nobody waives a read in flight, a bad selection, or a guard that failed."""
+_LISTED: Final = 100
+_NO_CHOICE: Final = ("abandon",)
+
+Step = tuple[Callable[..., Any], tuple[Any, ...]]
+Steps = Generator[Step, Any, Reply | None]
+
+
+class Write:
+    """A call of a write.
+
+    Args of the constructor:
+        name: the tool's name.
+        spec: its declaration.
+        args: the final arguments.
+        session: the session, or nothing.
+        same_turn: what was asked for beside it.
+        has: the names of the tools that the agent has, when they are known.
+        approve: who decides on a card, or nothing.
+        record: what writes down what happens.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        spec: WriteSpec,
+        args: Mapping[str, Any],
+        *,
+        session: Session | None,
+        same_turn: Sequence[Asked] = (),
+        has: frozenset[str] | None = None,
+        approve: Approver | None = None,
+        record: Record,
+    ) -> None:
+        self.name = name
+        self.spec = spec
+        self.args = args
+        self.session = session
+        self.changes: dict[str, Any] = {}
+        """Arguments that the body gets other than they were sent."""
+        self.left_out: list[Any] = []
+        """Targets that did not hold any more."""
+        self._same_turn = same_turn
+        self._has = has
+        self._approve = approve
+        self._record = record
+        self._targets: list[Any] | None = None
+        self._token: Any = None
+        self._selected: Selected | None = None
+        self._verdict = Verdict("allow")
+        self._card: Card | None = None
+
+    def judge(self, targets: list[Any] | None) -> Reply | None:
+        """Returns why the call may not run, or nothing where it may once `before` is done. Nothing is changed."""
+        spec = self.spec
+        if not self.name:
+            raise InvalidInput(field="tool", rule="must have a name")
+        self._targets = targets
+        if spec.max_targets is not None and targets is not None and len(targets) > spec.max_targets:
+            return self.refuse_arguments([(spec.targets or "", "names more ids than one call may touch")])
+        if spec.independent is None:
+            if self.session is None:
+                self._record.refused(Verdict("refuse", ("GUARD_FAILED",)))
+                return refused_without_session(self.name)
+            if spec.selection is not None and (refused := self._select()) is not None:
+                return refused
+            self._verdict = self._judged(self.session, spec)
+        return self._weighed()
+
+    def refuse_arguments(self, problems: Sequence[tuple[str, str]]) -> Reply:
+        """Returns the refusal of arguments that break a rule."""
+        self._record.invalid()
+        return invalid_request(self.name, problems)
+
+    def _select(self) -> Reply | None:
+        """Takes the targets from a selection, where the call presents one."""
+        assert self.session is not None
+        self._token = self.args.get(self.spec.selection or "")
+        if self._token is None:
+            return None
+        try:
+            self._selected = self.session.tickets.selected(self._token, action=self.name, ids=self._targets)
+        except TicketRefused:
+            return self._refused(Verdict("refuse", ("SELECTION_INVALID",), options=_NO_CHOICE))
+        self._aim(list(self._selected.ids))
+        return None
+
+    def _aim(self, targets: list[Any]) -> None:
+        """Lets the call touch these ids."""
+        if targets == self._targets:
+            return
+        self._targets = targets
+        sent = self.args.get(self.spec.targets or "")
+        known = {id_key(jsonable(v)): v for v in sent} if isinstance(sent, list | tuple | set | frozenset) else {}
+        self.changes[self.spec.targets or ""] = [known.get(id_key(t), t) for t in targets]
+
+    def _judged(self, session: Session, spec: WriteSpec) -> Verdict:
+        intent: WriteIntent = spec.intent(self.name, self._targets, self.args, selection=self._selected)
+        return session.judge_write(intent, same_turn=self._same_turn, has_approver=self._approve is not None)
+
+    def _weighed(self) -> Reply | None:
+        """Returns the refusal, or nothing where the write may run or a person is to be asked."""
+        verdict = self._verdict
+        if not verdict.allowed:
+            if self._approve is None or not _is_reviewable(verdict):
+                return self._refused(verdict)
+        elif not self._must_be_asked():
+            return None
+        elif self._approve is None:
+            return self._refused(Verdict("review", ("APPROVAL_STALE",), verdict.reads, ("request_review", "abandon")))
+        if self.session is None:
+            return guard_failed(self.name)
+        self._card = self._asked(self.session)
+        return None
+
+    def _must_be_asked(self) -> bool:
+        """Tells whether the author of the write wants a person's word although the evidence is good."""
+        approval = self.spec.approval
+        if approval is None or approval == "always":
+            return approval is not None
+        known = len(id_key_set([key for read in self._verdict.reads for key in read.ids])) if self._verdict.reads else 0
+        return approval.is_exceeded(None if self._targets is None else len(self._targets), known=known)
+
+    def _asked(self, session: Session) -> Card:
+        spec = self.spec
+        return make_card(
+            session=session, action=self.name, args={**jsonable(dict(self.args)), **self.changes},
+            verdict=self._verdict, now=session.tickets.now(), purpose=spec.purpose, targets_arg=spec.targets,
+            targets=self._targets, show=spec.show,
+        )  # fmt: skip
+
+    def before(self) -> Steps:
+        """Does what must be done right before the body; returns the refusal where the body may not run."""
+        if self._card is not None and (refused := (yield from self._ask(self._card))) is not None:
+            return refused
+        if self.spec.recheck is not None and self._targets:
+            refused = yield from self._look_again(self.spec.recheck, self._targets)
+            if refused is not None:
+                return refused
+        if self._token is not None and self.session is not None:
+            try:
+                self.session.tickets.spend(self._token, action=self.name)
+            except TicketRefused:
+                return self._refused(Verdict("refuse", ("SELECTION_INVALID",), options=_NO_CHOICE))
+        self._record.intent(self._verdict, self._targets)
+        return None
+
+    def _ask(self, card: Card) -> Steps:
+        """Puts the card to whoever decides, and holds the call to what was decided."""
+        assert self._approve is not None
+        assert self.session is not None
+        try:
+            answer = yield self._approve, (card,)
+        except ApprovalStale:
+            return self._stale()
+        try:
+            if isinstance(answer, str):
+                decision = redeem_approval(self.session, answer, card)
+            else:
+                decision = decision_of(answer, card)
+        except (TicketRefused, ApprovalStale, InvalidInput):
+            return self._stale()
+        self._record.approval(decision.kind, decision.by)
+        match decision.kind:
+            case "abandon":
+                return self._refused(self._stopped(_NO_CHOICE), note="It was decided not to run it.")
+            case "retry_with_deadline":
+                options = ("retry_with_deadline", "abandon")
+                return self._refused(self._stopped(options), note="Read again first.", deadline_s=decision.deadline_s)
+            case "approve":
+                return self._confirmed(card)
+            case _:
+                return self._narrowed(decision)
+
+    def _confirmed(self, card: Card) -> Reply | None:
+        """Judges the write anew: what was approved must be what stands now."""
+        assert self.session is not None
+        if self.spec.independent is None:
+            self._verdict = self._judged(self.session, self.spec)
+        if set(self._verdict.codes) - set(card.codes):
+            return self._stale()
+        return None if self._asked(self.session).binding == card.binding else self._stale()
+
+    def _narrowed(self, decision: Decision) -> Reply | None:
+        """Lets the write touch what was decided on, and no more."""
+        assert self.session is not None
+        if decision.ids is not None:
+            wanted: Sequence[Any] = decision.ids
+            if self._targets is not None and not id_key_set(wanted) <= id_key_set(self._targets):
+                return self._stale()
+        else:
+            known = {key for read in self._verdict.reads for key in read.ids}
+            wanted = [i for i in self._targets or self._returned() if id_key(i) in known]
+        if not wanted or (self.spec.max_targets is not None and len(wanted) > self.spec.max_targets):
+            return self._stale()
+        self._aim(list(wanted))
+        if self.spec.independent is None:
+            self._verdict = self._judged(self.session, replace(self.spec, allow_returned_targets=True))
+        waived = REVIEWABLE if decision.ids is not None else frozenset({"EVIDENCE_WEAK"})
+        return None if waived.issuperset(self._verdict.codes) else self._stale()
+
+    def _returned(self) -> list[Any]:
+        """Returns the ids of the records that the reads hold."""
+        assert self.session is not None
+        results = [self.session.result(read.id) for read in self._verdict.reads]
+        return [i for result in results if result is not None for i in result.ids]
+
+    def _stopped(self, options: Any) -> Verdict:
+        return Verdict("refuse", self._verdict.codes or ("APPROVAL_STALE",), self._verdict.reads, options)
+
+    def _stale(self) -> Reply:
+        codes = (*self._verdict.codes, "APPROVAL_STALE") if self._verdict.codes else ("APPROVAL_STALE",)
+        return self._refused(Verdict("review", codes, self._verdict.reads, ("request_review", "abandon")))
+
+    def _look_again(self, recheck: Callable[[Any], Any], targets: Sequence[Any]) -> Steps:
+        """Keeps the targets that still hold. What could not be looked at does not."""
+        holding = []
+        for target in targets:
+            try:
+                holds = yield recheck, (target,)
+            except Exception as error:  # noqa: BLE001 - the author's own code: whatever it raises, the target does not hold
+                _log.warning("the recheck of %s failed with %s", printable_name(self.name), kind_of(error))
+                holds = False
+            if holds is True:
+                holding.append(target)
+            else:
+                self.left_out.append(target)
+        if not holding:
+            return self._refused(Verdict("refuse", ("RECHECK_FAILED",), options=_NO_CHOICE))
+        if self.left_out:
+            self._aim(holding)
+        return None
+
+    def _refused(self, verdict: Verdict, *, note: str = "", deadline_s: float | None = None) -> Reply:
+        self._record.refused(verdict)
+        return refusal(self.name, verdict, has=self._has, note=note, deadline_s=deadline_s)
+
+    def done(self, value: Any) -> Reply:
+        """Writes down that the body returned, and makes its reply: a partial one where targets were left out."""
+        count = None if self._targets is None else len(self._targets)
+        self._record.outcome("partial" if self.left_out else "done", done=count, not_done=len(self.left_out))
+        if not self.left_out:
+            return Reply(value=value, passes=True)
+        document = {
+            "status": "partial",
+            "done": count,
+            "not_done": len(self.left_out),
+            "left_out": [
+                {"target": safe_id(target, n), "code": "RECHECK_FAILED"}
+                for n, target in enumerate(self.left_out[:_LISTED], 1)
+            ],
+            "message": "The call ran for the targets that still held; the others changed since they were read.",
+            "result": jsonable(value),
+        }
+        return Reply(content=dumps(document), artifact={"unabridged": {"status": "partial"}})
+
+    def ended(self, outcome: str) -> None:
+        """Writes down that the body brought nothing: `failed` or `cancelled`."""
+        self._record.outcome(outcome)
+
+
+def _is_reviewable(verdict: Verdict) -> bool:
+    """A routine continuation is no question for a person: the agent goes on by itself."""
+    return REVIEWABLE.issuperset(verdict.codes) and "continue_read" not in verdict.options
+
+
+class MustWait(Exception):
+    """What decides or looks again has to be waited for, and the call cannot wait."""
+
+
+def drive(steps: Steps) -> Reply | None:
+    """Takes the steps of a write in sync code."""
+    try:
+        step = next(steps)
+        while True:
+            try:
+                value = step[0](*step[1])
+                if inspect.isawaitable(value):
+                    getattr(value, "close", getattr(value, "cancel", lambda: None))()
+                    raise MustWait
+            except Exception as error:  # noqa: BLE001 - it is raised where the step was asked for
+                step = steps.throw(error)
+            else:
+                step = steps.send(value)
+    except StopIteration as stop:
+        reply: Reply | None = stop.value
+        return reply
+
+
+async def adrive(steps: Steps) -> Reply | None:
+    """As `drive`, without blocking where a step can be waited for."""
+    try:
+        step = next(steps)
+        while True:
+            try:
+                value = step[0](*step[1])
+                if inspect.isawaitable(value):
+                    value = await value
+            except Exception as error:  # noqa: BLE001 - it is raised where the step was asked for
+                step = steps.throw(error)
+            else:
+                step = steps.send(value)
+    except StopIteration as stop:
+        reply: Reply | None = stop.value
+        return reply
