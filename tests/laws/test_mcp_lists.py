@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 import anyio
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from mcp import types
 from unabridged import Budget
@@ -40,7 +40,6 @@ class Served:
         return page
 
 
-@settings(deadline=None)
 @given(
     sizes=st.lists(st.integers(0, 3), min_size=1, max_size=6), cursors=CURSORS, trouble=TROUBLE, at=st.integers(0, 6)
 )
