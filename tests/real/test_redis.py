@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import redis
+from real.databases import wait_until
 from real.servers import free_port, served
 from unabridged import Budget, Query, session
 from unabridged.contract import InvalidInput, resume_of
@@ -76,10 +77,46 @@ def test_what_stays_is_found_while_another_client_adds_deletes_and_grows_the_tab
     assert "DUPLICATES_REMOVED" in [w.code for w in rest.warnings] or rest.read.duplicates == 0
 
 
-def test_a_key_that_is_no_text_keeps_its_identity(port: int) -> None:
-    with redis.Redis(port=port) as found:
+def test_a_scan_that_our_budget_stopped_is_partial_with_what_came(client: redis.Redis) -> None:
+    result = read_redis(client, resource=Query("keys", page_size=10), budget=Budget(max_items=25))
+    assert (result.status, len(result.items), result.finding_count) == ("partial", 25, None)
+    assert keys(result)[0] == "CLIENT_LIMIT_REACHED:max_items"
+    assert set(result.ids) < KEYS
+
+
+@pytest.mark.parametrize("restarts", [True, False])
+def test_a_cursor_of_a_server_that_was_restarted_has_expired(
+    tmp_path_factory: pytest.TempPathFactory, restarts: bool
+) -> None:
+    port, folder = free_port(), tmp_path_factory.mktemp("restarted")
+    command = ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--appendonly", "yes", "--dir", folder]
+    query = Query("keys", page_size=10)
+    with redis.Redis(port=port) as client:
+        with served(command, port=port, folder=folder):
+            client.mset(dict.fromkeys(KEYS, "v"))
+            first = read_redis(client, resource=query, budget=Budget(max_pages=3))
+            late = None if restarts else resume_of(first).read(budget=Budget())
+        if restarts:
+            with served(command, port=port, folder=folder):
+                wait_until(lambda: client.get("user:1"))
+                late = resume_of(first).read(budget=Budget())
+    assert late is not None
+    if restarts:
+        assert (late.status, late.items, keys(late)) == ("unavailable", None, ["CONTINUATION_EXPIRED"])
+        assert late.continuation.kind == "restart_scan"
+    else:
+        assert (late.status, set(first.ids) | set(late.ids)) == ("complete", KEYS)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"decode_responses": True}, {"decode_responses": True, "encoding_errors": "replace"},
+     {"decode_responses": True, "encoding_errors": "ignore"}, {"decode_responses": True, "encoding": "latin-1"}],
+)  # fmt: skip
+def test_a_key_that_is_no_text_keeps_its_identity(port: int, options: dict[str, Any]) -> None:
+    with redis.Redis(port=port, **options) as found:
         found.flushall()
-        found.mset({b"\xff": 1, b"\xfe": 1, "é": 1})
+        found.mset({b"\xff": 1, b"\xfe": 1, "é".encode(): 1})
         result = read_redis(found, resource="keys")
     assert result.status == "complete"
     assert sorted(str(item["key"]) for item in result.items) == ["{'base64': '/g=='}", "{'base64': '/w=='}", "é"]
