@@ -380,3 +380,33 @@ def test_a_cursor_that_dies_after_a_page_was_saved_does_not_begin_anew_in_the_sa
         dead[0] = False
         assert place.run(server.url, "--resume", **changes).exit_code == 0
     assert [record["id"] for record in records(place.target)] == [1, 2, 3, 4, 5]
+
+
+def test_records_that_a_killed_scan_had_set_aside_are_not_removed_unasked(place: Place) -> None:
+    aside = place.folder / "things.jsonl.earlier"
+    with serving(paged(*PAGES)) as server:
+        assert place.run(server.url, "--max-pages", "2").exit_code == 3
+        place.part.rename(aside)
+        result = place.run(server.url)
+        assert len(server.calls) == 2
+    assert result.exit_code == 2
+    assert len(records(aside)) == 4
+
+
+def test_a_run_that_is_refused_takes_nothing_from_the_one_that_has_the_file(place: Place) -> None:
+    aside = place.folder / "things.jsonl.earlier"
+    aside.write_bytes(b'{"id":1}\n')
+    with place.part.open("ab") as taken:
+        fcntl.flock(taken, fcntl.LOCK_EX)
+        result = place.run("http://127.0.0.1:1/things", "--overwrite")
+    assert result.exit_code == 2
+    assert "is being written by another run" in result.stderr
+    assert len(records(aside)) == 1
+
+
+def test_a_pipe_in_the_place_of_the_status_does_not_hold_a_run(place: Place) -> None:
+    place.part.write_bytes(b'{"id":1}\n')
+    os.mkfifo(place.folder / "things.jsonl.status.json")
+    result = place.run("http://127.0.0.1:1/things", "--resume")
+    assert result.exit_code == 2
+    assert "there is no status file" in result.stderr

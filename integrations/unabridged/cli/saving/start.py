@@ -117,16 +117,14 @@ def begin(job: SaveJob, *, now: datetime, say: Callable[[str], None]) -> Start:
         return _again(job, files, now=now, say=say)
     if job.resume and files.target.exists():
         raise InvalidInput(field="--resume", rule="the read is complete already; --overwrite reads it anew")
-    if not job.overwrite and (files.target.exists() or files.part.exists()):
+    if not job.overwrite and (files.target.exists() or files.part.exists() or files.earlier.exists()):
         raise InvalidInput(field="--output", rule="exists, or an unfinished read of it does: --resume or --overwrite")
     if job.resume:
         say("there is nothing to resume; reading from the first page")
-    files.earlier.unlink(missing_ok=True)
-    return Start(
-        question=Question.of(job.profile, job.query, job.url, headers=job.headers),
-        sink=PartFile(files.part),
-        files=files,
-    )
+    question = Question.of(job.profile, job.query, job.url, headers=job.headers)
+    start = Start(question=question, sink=PartFile(files.part), files=files)
+    files.earlier.unlink(missing_ok=True)  # not before the lock is ours: it may be what another run compares with
+    return start
 
 
 def _recover(profile: Profile, files: Files) -> None:

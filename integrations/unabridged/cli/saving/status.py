@@ -215,9 +215,11 @@ def read_status(path: Path) -> Status:
         InvalidInput: there is none, it is not one of this version, or it is not as a run wrote it.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8") if path.is_file() else ""
     except (OSError, UnicodeDecodeError):
-        raise InvalidInput(field="--resume", rule="there is no status file of the earlier run") from None
+        text = ""
+    if not text:
+        raise InvalidInput(field="--resume", rule="there is no status file of the earlier run")
     document = parse_strict(text, field="--resume", error=InvalidInput)
     try:
         if document != seal(document):
