@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
+from urllib.parse import urlencode
 
 from mutants.mutating import Mutant, Room
 from unabridged.contract import build_result
 from unabridged.evidence import Verdict
 from unabridged.gate import Entered, Reply, Turn
 from unabridged.gate.declare import UndeclaredSpec
+from unabridged.reading.fleet import read_unit
 from unabridged.reading.page import Failure, Page
 from unabridged.reading.walkers import Ended, Follow, Silent
 
@@ -247,6 +249,18 @@ def _lets_in(right: Any) -> Any:
     return enter
 
 
+def _every_text_is_framed(right: Any) -> Any:
+    return lambda *args, **keywords: right(*args, **{**keywords, "is_framed": True})
+
+
+def _defaults_take_all(_: Any) -> Any:
+    return lambda self, pairs: f"{self._url.partition('?')[0]}?{urlencode(list(pairs))}"
+
+
+def _handed_over(executor: Any, unit: Any) -> Any:
+    return executor.submit(read_unit, unit)
+
+
 def m(
     name: str, target: str, wrong: Wrong, *killers: str, room: Room = "core", only_here: bool = False,
     errors: tuple[str, ...] = (),
@@ -257,6 +271,7 @@ def m(
 
 _KILLERS: Final = "mutants/test_killers.py::"
 _WALK: Final = "unabridged.reading.walkers:"
+_PARTS: Final = "unabridged.reading.partition:"
 _JUDGE: Final = "unabridged.reading.judge:"
 _EVERY: Final = "layers/test_every_reason.py::"
 _MIXED: Final = "layers/test_mixed_state.py::"
@@ -311,6 +326,31 @@ READER: Final = (
       _KILLERS + "test_a_limit_of_items_is_exact_and_says_so"),
     m("a cursor stands in the log", "unabridged._trail:fingerprint", is_(str),
       "reading/test_hostile_text.py::test_cursors_and_values_stand_in_no_log"),
+    m("a part's own count is not compared", _PARTS + "Splitter._misses", gives(None),
+      "reading/test_partitions.py::test_two_parts_that_are_wrong_do_not_add_up_to_a_whole_that_is_right"),
+    m("records up to a part's cap are all of it", _PARTS + "Splitter._is_over", gives(False),
+      "reading/test_partitions.py::test_a_part_as_long_as_the_cap_is_cut_whatever_its_count_said"),
+    m("what is said of a combinator's pages is taken and not heard", "unabridged.profiles.rules:_combined",
+      gives(None), "reading/test_partitions.py::test_a_rule_about_pages_is_refused_where_no_page_would_hear_of_it"),
+    m("weak validators say nothing", "unabridged.reading.observe:_is_same", gives(True),
+      "reading/test_states.py::test_validators_that_differ_are_two_states_weak_or_not"),
+    m("one of two totals is believed", "unabridged.reading.forms:says_two_totals", gives(False),
+      "reading/test_states.py::test_a_range_that_names_two_totals_proves_neither"),
+    m("a text that ends with its connection is whole", "unabridged.reading.forms:ranged", _every_text_is_framed,
+      "reading/test_states.py::test_a_text_that_ends_with_its_connection_may_have_been_cut"),
+    m("names of parameters compare letter by letter", "unabridged.reading.requests:spelled", is_(str),
+      "reading/test_sent_twice.py::test_a_parameter_of_the_read_is_refused_however_it_is_spelled"),
+    m("a header is sent beside the walk's own", "unabridged.reading.requests:_check_fields", gives(None),
+      "reading/test_sent_twice.py::test_a_header_of_the_read_is_refused_without_its_value"),
+    m("a client's defaults are not looked at", "unabridged.reading.http:check_defaults", gives(None),
+      "reading/test_sent_twice.py::test_a_client_with_a_header_of_the_walk_is_refused"),
+    m("a client's default takes the place of a parameter", "unabridged.reading.http:Exchange._with_defaults",
+      _defaults_take_all,
+      "reading/test_sent_twice.py::test_a_default_parameter_of_a_client_goes_along_and_takes_no_other_ones_place"),
+    m("a worker that is not there is an error and no source", "unabridged.reading.fleet:_submitted",
+      is_(_handed_over),
+      "reading/test_fleets.py::test_a_source_that_no_worker_takes_is_unavailable_and_the_read_is_evidence",
+      errors=("BrokenExecutor",)),
 )  # fmt: skip
 CONTRACT: Final = (
     m("merging hides a dead source", "unabridged.contract.merge:merge", _dead_sources_are_left_out,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from .combinators import FanoutWalk, PartitionWalk
 from .walks import KeyWalk, LinkWalk, OffsetWalk, RangeWalk, SingleWalk, TokenWalk
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def contradiction(profile: Profile) -> str | None:
     """Returns the rule that a profile breaks as a whole, led by the key that breaks it, or nothing."""
-    for rule in (_pages, _text, _places, _sizes, _ends, _identity):
+    for rule in (_pages, _combined, _text, _places, _sizes, _ends, _identity):
         found = rule(profile)
         if found is not None:
             return found
@@ -33,6 +33,22 @@ def _pages(profile: Profile) -> str | None:
     if "id" not in profile.model_fields_set:
         return "id: is required (null when records have no identity)"
     return None
+
+
+_OF_PAGES: Final[tuple[str, ...]] = (
+    "empty_status", "filters", "size", "count", "signals", "caps", "snapshot", "errors", "expired", "rate_limit",
+    "item_cuts", "order", "duplicates", "drop_ids", "required", "reference", "cursor",
+)  # fmt: skip
+
+
+def _combined(profile: Profile) -> str | None:
+    """A combinator has no pages of its own: what is said of pages would be heard by nobody."""
+    if not isinstance(profile.walk, FanoutWalk | PartitionWalk):
+        return None
+    said: list[str] = [key for key in _OF_PAGES if key in profile.model_fields_set]
+    if isinstance(profile.walk, FanoutWalk):
+        said += [key for key in ("visibility", "on_failure") if key in profile.model_fields_set]
+    return f"{said[0]}: belongs to the inner profile" if said else None
 
 
 def _is_text(profile: Profile) -> bool:
@@ -75,6 +91,11 @@ def _opened(profile: Profile) -> set[tuple[str, str]]:
 
 def sends_of(profile: Profile) -> list[Send]:
     """Returns every place of a request that the profile itself fills, filters among them."""
+    return walk_sends_of(profile) + list(profile.filters.values())
+
+
+def walk_sends_of(profile: Profile) -> list[Send]:
+    """Returns every place of a request that the walk and the page size fill."""
     sends: list[Send] = []
     match profile.paging:
         case TokenWalk() | KeyWalk() as paging:
@@ -87,7 +108,7 @@ def sends_of(profile: Profile) -> list[Send]:
             pass
     if profile.size is not None and profile.size.send is not None:
         sends.append(profile.size.send)
-    return sends + list(profile.filters.values())
+    return sends
 
 
 def _sizes(profile: Profile) -> str | None:
@@ -115,7 +136,18 @@ def _ends(profile: Profile) -> str | None:
         return "caps: window belongs to an offset walk"
     if isinstance(profile.walk, PartitionWalk) and set(_part_places(profile.walk)) & _inner_places(profile.walk):
         return "walk.parts: a value of the inner profile or of the count is sent in the same place"
+    if isinstance(profile.walk, PartitionWalk) and _counts_a_page(profile.walk):
+        return "walk.count.count: the count of a page says nothing about a part"
+    if isinstance(walk, RangeWalk) and walk.validator is not None and profile.snapshot is not None:
+        return "snapshot: the validator of a range walk is its snapshot"
     return None
+
+
+def _counts_a_page(walk: PartitionWalk) -> bool:
+    count = walk.count.count
+    if count is None or count.kind_from is None:
+        return count is not None and count.kind == "page"
+    return any(kind == "page" for name, kind in count.kind_from.items() if name != "path")
 
 
 def _part_places(walk: PartitionWalk) -> list[tuple[str, str]]:
@@ -132,4 +164,6 @@ def _identity(profile: Profile) -> str | None:
             return "drop_ids: needs an id"
         if profile.duplicates == "expected":
             return "duplicates: needs an id"
+        if isinstance(profile.paging, TokenWalk) and profile.paging.repeated_token == "progress":
+            return "walk.repeated_token: progress needs an id"
     return None

@@ -30,10 +30,15 @@ class Foresight:
         return self._known.pop(step.offset, None)
 
     def following(self) -> tuple[Request, ...]:
-        """Returns the requests that will follow the present one, as far as a count and the budgets allow."""
+        """Returns the requests that will follow the present one, as far as a count and the budgets allow.
+
+        Under a limit of requests none is sent ahead: one that was foreseen wrongly would be a request too many.
+        """
         loop = self._loop
         walk, step = loop.walk, loop.step
         if not isinstance(walk, OffsetWalk) or loop.seen.pages == 0 or loop.ask.query.intent == "sample":
+            return ()
+        if loop.spend.budget.max_requests is not None:
             return ()
         total = loop.seen.exact if loop.seen.exact is not None else loop.seen.before
         size = self._size(walk)
@@ -74,8 +79,6 @@ class Foresight:
         left = self._loop.ask.in_flight - 1
         if budget.max_pages is not None:
             left = min(left, budget.max_pages - spend.pages - 1)
-        if budget.max_requests is not None:
-            left = min(left, budget.max_requests - spend.requests)
         if budget.max_items is not None:
             left = min(left, -(-(budget.max_items - spend.items) // size) - 1)
         return max(0, left)

@@ -14,7 +14,7 @@ from unabridged.profiles.combinators import FanoutWalk, PartitionWalk
 from .ask import Ask, Chain
 from .links import check_url
 from .query import Budget, Query
-from .requests import plan_read
+from .requests import Plan, plan_read
 from .resume import Resume
 from .run import afinish_pages, afinish_read, finish_pages, finish_read, make_ask
 from .transport import SystemClock
@@ -76,7 +76,7 @@ def read(
     Raises:
         InvalidInput: an argument breaks a rule; the error names the field, never the value.
     """
-    begun = _start(profile, query, url, headers, budget, Driving(in_flight, double_walk))
+    begun = _start(profile, query, url, headers, budget, Driving(in_flight, double_walk), client)
     if executor is not None:
         from .fleet import read_on
 
@@ -98,7 +98,7 @@ async def aread(
     executor: Executor | None = None,
 ) -> ReadResult:
     """As `read`, on an event loop, with an `AsyncClient`."""
-    begun = _start(profile, query, url, headers, budget, Driving(in_flight, double_walk))
+    begun = _start(profile, query, url, headers, budget, Driving(in_flight, double_walk), client)
     if executor is not None:
         from .fleet import aread_on
 
@@ -120,9 +120,10 @@ def pages(
     """As `read`, one result a page, in constant memory apart from ids.
 
     Each result is a link of one chain and holds its own page. Every link but the last is partial because more pages
-    come; the last one says what the whole chain is. Breaking off leaves the chain partial.
+    come. What a page says of itself stays with its link, so the chain is whole where the last link is complete and no
+    earlier one has another reason than that more pages come. Breaking off leaves the chain partial.
     """
-    begun = _start(profile, query, url, headers, budget, Driving(in_flight))
+    begun = _start(profile, query, url, headers, budget, Driving(in_flight), client)
     return finish_pages(begun, transport=_transport(client, budget))
 
 
@@ -137,7 +138,7 @@ def apages(
     in_flight: int = IN_FLIGHT,
 ) -> AsyncIterator[ReadResult]:
     """As `pages`, on an event loop."""
-    begun = _start(profile, query, url, headers, budget, Driving(in_flight))
+    begun = _start(profile, query, url, headers, budget, Driving(in_flight), client)
     return afinish_pages(begun, transport=_async_transport(client, budget))
 
 
@@ -148,9 +149,10 @@ def _start(
     headers: Headers | None,
     budget: Budget | None,
     driving: Driving | None = None,
+    client: Any = None,
 ) -> Resume:
     """Checks every argument before anything is sent."""
-    from .http import BackoffRetries, check_host
+    from .http import BackoffRetries, check_defaults, check_host
 
     found = load_profile(profile)
     if url is None:
@@ -159,23 +161,28 @@ def _start(
         raise InvalidInput(field="budget", rule="must be a Budget")
     address = check_url(url.replace("{source}", "source") if isinstance(url, str) else url)
     check_host(address)
-    if isinstance(found.walk, FanoutWalk) and len(found.walk.over) > 1 and "{source}" not in url:
+    if isinstance(found.walk, FanoutWalk) and len(found.walk.over) > 1 and "{source}" not in url.partition("#")[0]:
         raise InvalidInput(field="url", rule="must hold {source} where a fan-out has several sources")
     ask = make_ask(found, query, url=url, clock=SystemClock(), budget=budget or Budget(), headers=headers)
-    _check_plan(found, ask)
+    for plan in _plans(found, ask):
+        check_defaults(client, plan)
     ask = replace(ask, retries=BackoffRetries(), repeats_left=REPEATS)
     how = driving or Driving()
     return Resume(ask=replace(ask, in_flight=how.in_flight, twice=how.twice), chain=Chain())
 
 
-def _check_plan(profile: Profile, ask: Ask) -> None:
-    """Refuses what could not be sent, before anything is."""
+def _plans(profile: Profile, ask: Ask, source: str | None = None) -> Iterator[Plan]:
+    """Yields the plans of a read, so that what could not be sent is refused before anything is."""
     walk = profile.walk
     if isinstance(walk, FanoutWalk):
-        plan_read(walk.inner, ask.query, url=ask.url, headers=ask.headers, source=walk.over[0])
+        yield from _plans(walk.inner, ask, walk.over[0])
+    elif isinstance(walk, PartitionWalk):
+        send = walk.parts.send
+        bounds = ((send.from_, walk.parts.from_), (send.to, walk.parts.to))
+        for one in (walk.count, walk.inner):
+            yield plan_read(one, ask.query, url=ask.url, headers=ask.headers, source=source, bounds=bounds)
     else:
-        inner = walk.inner if isinstance(walk, PartitionWalk) else profile
-        plan_read(inner, ask.query, url=ask.url, headers=ask.headers)
+        yield plan_read(profile, ask.query, url=ask.url, headers=ask.headers, source=source)
 
 
 def _check_fleet(begun: Resume, client: Any) -> None:

@@ -234,7 +234,8 @@ def _formed(seen: _Seen, profile: Profile, *, continuation_sent: bool, asked: As
             page = _page(seen, profile)
             if isinstance(page, Failure):
                 return page
-            return ranged(walk, asked, page, status=seen.status, headers=seen.headers)
+            framed = seen.response.is_framed
+            return ranged(walk, asked, page, status=seen.status, headers=seen.headers, is_framed=framed)
         case _:
             return _page(seen, profile)
 

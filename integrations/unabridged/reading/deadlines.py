@@ -40,23 +40,52 @@ def _watched(transport: Any) -> bool:
         return False
     if not isinstance(backend, _Backend):
         pool._network_backend = _Backend(backend)
+        for connection in tuple(getattr(pool, "_connections", None) or ()):
+            _keep_open(connection)
     return True
 
 
+def _keep_open(connection: Any) -> None:
+    """Bounds a connection that a client had opened before, below whatever stands between it and its stream."""
+    while connection is not None:
+        stream = getattr(connection, "_network_stream", None)
+        if stream is not None:
+            _kept(stream)
+            return
+        connection = getattr(connection, "_connection", None)
+
+
 class _Backend:
-    """Opens connections as the backend under it does, and bounds each one."""
+    """Opens connections as the backend under it does, and bounds each one, the opening and the waits before it too."""
 
     def __init__(self, backend: Any) -> None:
         self._backend = backend
 
     def connect_tcp(self, *args: Any, **options: Any) -> Any:
-        return _kept(self._backend.connect_tcp(*args, **options))
+        return _kept(self._backend.connect_tcp(*args, **_in_time(options)))
 
     def connect_unix_socket(self, *args: Any, **options: Any) -> Any:
-        return _kept(self._backend.connect_unix_socket(*args, **options))
+        return _kept(self._backend.connect_unix_socket(*args, **_in_time(options)))
+
+    def sleep(self, seconds: float) -> None:
+        self._backend.sleep(_within(seconds))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._backend, name)
+
+
+def _in_time(options: dict[str, Any]) -> dict[str, Any]:
+    """Returns the options of an opening that ends with the deadline; a client may try several times."""
+    return {**options, "timeout": _within(options.get("timeout"))}
+
+
+def _within(seconds: float | None) -> Any:
+    """Returns how long something may take: as long as it was given, and not beyond the deadline."""
+    moment = _deadline.get()
+    if moment is None:
+        return seconds
+    left = max(_SHORTEST_S, moment - time.monotonic())
+    return left if seconds is None else min(seconds, left)
 
 
 def _kept(stream: Any) -> Any:
@@ -78,10 +107,6 @@ def watch(event: str, info: Mapping[str, Any]) -> None:
 
 def _bounded(read: Callable[..., bytes]) -> Callable[..., bytes]:
     def read_in_time(max_bytes: int, timeout: float | None = None) -> bytes:
-        moment = _deadline.get()
-        if moment is not None:
-            left = max(_SHORTEST_S, moment - time.monotonic())
-            timeout = left if timeout is None else min(timeout, left)
-        return read(max_bytes, timeout)
+        return read(max_bytes, _within(timeout))
 
     return read_in_time

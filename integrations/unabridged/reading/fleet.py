@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Executor, Future
+from concurrent.futures import CancelledError, Executor, Future
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
 
 from unabridged._ambient import record
 from unabridged.contract.errors import UnabridgedError
@@ -27,6 +28,9 @@ from .records import RecordRules
 from .resume import Resume
 from .run import finish_read
 from .spend import Spend
+
+if TYPE_CHECKING:
+    from .http import HttpTransport
 
 _SHORTEST_S = 0.001
 _LIMITS = ("max_pages", "max_items", "max_bytes", "max_requests")
@@ -48,24 +52,31 @@ class Done:
 
     result: ReadResult
     resume: Resume | None = field(repr=False)
+    ids: tuple[Any, ...] | None = field(default=None, repr=False)
+    """The ids of the records, where the profile of the unit has no path to them."""
 
 
 def read_unit(unit: Unit) -> Done:
     """Reads one source to its end, over the client of this process. Records nothing: the whole is recorded."""
-    from .http import HttpTransport
-
     ask = unit.ask
     if unit.deadline is not None:
         left_s = max(_SHORTEST_S, (unit.deadline - ask.clock.now()).total_seconds())
         ask = replace(ask, budget=replace(ask.budget, max_seconds=left_s))
-    transport = HttpTransport() if ask.budget.max_bytes is not None else HttpTransport(max_page_bytes=None)
-    result = finish_read(Resume(ask=ask, chain=unit.chain), transport=transport, records=False)
+    result = finish_read(Resume(ask=ask, chain=unit.chain), transport=_transport(ask.budget), records=False)
     resume = resume_of(result)
     place: Resume | None = None
     if isinstance(resume, Resume):  # the next link has the time of the whole read again
         again = replace(resume.ask, budget=replace(resume.ask.budget, max_seconds=unit.ask.budget.max_seconds))
         place = replace(resume, ask=again, transport=None, async_transport=None)
-    return Done(with_resume(result, None), place)
+    ids = None if ask.profile.id is not None or result.items is None else tuple(result.ids)
+    return Done(with_resume(result, None), place, ids)
+
+
+def _transport(budget: Budget) -> HttpTransport:
+    """Returns a transport over the client of this process."""
+    from .http import HttpTransport
+
+    return HttpTransport() if budget.max_bytes is not None else HttpTransport(max_page_bytes=None)
 
 
 @dataclass
@@ -98,8 +109,8 @@ class Fleet:
         return cls(resume, spend, started_at, units)
 
     def submit(self, executor: Executor) -> list[Future[Done]]:
-        """Hands every unit to the executor."""
-        return [executor.submit(read_unit, unit) for _, unit in self.units]
+        """Hands every unit to the executor; one that it does not take is a source that is not reached."""
+        return [_submitted(executor, unit) for _, unit in self.units]
 
     def finished(self, outcomes: Sequence[Done | BaseException], *, records: bool = True) -> ReadResult:
         """Returns the result over all sources, in the order of `over`, and records it."""
@@ -113,39 +124,53 @@ class Fleet:
             self.spend.pages += part.read.pages
             self.spend.items += part.returned
         result = joined(ask, parts, spend=self.spend, started_at=self.started_at, continues=None)
+        resume = resume_of(result)
+        if isinstance(resume, Resume):
+            with_resume(result, replace(resume, transport=_transport(ask.budget)))
         if records:
             record(result)
         return result
 
 
+def _submitted(executor: Executor, unit: Unit) -> Future[Done]:
+    try:
+        return executor.submit(read_unit, unit)
+    except Exception as error:  # noqa: BLE001 - whatever an executor raises that takes no more work
+        refused: Future[Done] = Future()
+        refused.set_exception(error)
+        return refused
+
+
 def read_on(executor: Executor, resume: Resume) -> ReadResult:
     """Reads a fan-out on an executor and returns one result; a source whose worker died is unavailable."""
     fleet = Fleet.of(resume)
-    futures = fleet.submit(executor)
+    futures: list[Future[Done]] = []
     try:
-        outcomes = [_outcome(future) for future in futures]
-    except (KeyboardInterrupt, SystemExit):
+        futures += fleet.submit(executor)
+        return fleet.finished([_outcome(future) for future in futures])
+    except BaseException:
         for future in futures:
             future.cancel()
         record(cancelled_read(resume))
         raise
-    return fleet.finished(outcomes)
 
 
 async def aread_on(executor: Executor, resume: Resume) -> ReadResult:
     """As `read_on`, on an event loop."""
     fleet = Fleet.of(resume)
-    waiting = [asyncio.wrap_future(future) for future in fleet.submit(executor)]
     try:
-        outcomes = await asyncio.gather(*waiting, return_exceptions=True)
-    except asyncio.CancelledError:
+        waiting = [asyncio.wrap_future(future) for future in fleet.submit(executor)]
+        return fleet.finished(await asyncio.gather(*waiting, return_exceptions=True))
+    except BaseException:
         record(cancelled_read(resume))
         raise
-    return fleet.finished(outcomes)
 
 
 def _outcome(future: Future[Done]) -> Done | BaseException:
-    error = future.exception()
+    try:
+        error = future.exception()
+    except CancelledError as cancelled:  # by whoever runs the executor
+        return cancelled
     return future.result() if error is None else error
 
 
@@ -171,7 +196,9 @@ def _part(unit: Unit, outcome: Done | BaseException) -> ReadResult:
         return _lost(unit.ask)
     result = outcome.result
     rules = RecordRules.of(unit.ask.profile)
-    if result.items is not None and rules.id is not None:
+    if outcome.ids is not None:
+        with_ids(result, outcome.ids)
+    elif result.items is not None and rules.id is not None:
         with_ids(result, rules.ids(result.items))
     return with_resume(result, outcome.resume)
 

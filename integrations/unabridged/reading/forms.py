@@ -78,21 +78,20 @@ def stream_page(walk: StreamWalk, items: str, response: Response) -> Page | None
                 raise
             is_cut = True
     closing = [one for one in lines if _closes(walk, one)]
+    closed = {id(one) for one in closing}
     try:
-        records = compile_path(items).read_list(lines)
+        records = compile_path(items).read_list([one for one in lines if id(one) not in closed])
     except PathFailed:
         return None
     if type(records) is not list:
         return None
-    closed = {id(one) for one in closing}
-    kept = [one for one in records if id(one) not in closed]
     if walk.terminator is None:
         end: Literal["silent", "cut", "ended", "contradictory"] = "cut" if is_cut else "silent"
     elif len(closing) > 1 or (closing and (is_cut or lines[-1] is not closing[-1])):
         end = "contradictory"
     else:
         end = "ended" if closing else "cut"
-    return Page(lines, response.headers, kept, stream_end=end)
+    return Page(lines, response.headers, records, stream_end=end)
 
 
 def _closes(walk: StreamWalk, record: Any) -> bool:
@@ -124,11 +123,17 @@ def is_empty_object(walk: RangeWalk, asked: Asked, status: int, headers: Mapping
     return status == 416 and asked.by_header and asked.start == 0 and span is not None and span.total == 0
 
 
-def ranged(walk: RangeWalk, asked: Asked, page: Page, *, status: int, headers: Mapping[str, str]) -> Page | Failure:
-    """Returns a page with the range that it covers, or why it is not the one that was asked for."""
+def ranged(
+    walk: RangeWalk, asked: Asked, page: Page, *, status: int, headers: Mapping[str, str], is_framed: bool = True
+) -> Page | Failure:
+    """Returns a page with the range that it covers, or why it is not the one that was asked for.
+
+    A text without a frame that is the whole is not known to be: where its connection ended, it may have been cut.
+    """
     units = units_of(walk, page)
     if asked.by_header and status != 206:
-        return page.with_span(Span(0, units, units)) if asked.start == 0 else UNREQUESTED
+        whole = units if is_framed or page.text is None else None
+        return page.with_span(Span(0, units, whole)) if asked.start == 0 else UNREQUESTED
     span = _span(walk, headers)
     if span is None:
         if asked.by_header or units > asked.size:
@@ -153,10 +158,22 @@ def _span(walk: RangeWalk, headers: Mapping[str, str]) -> Span | None:
 
 def total_of(walk: RangeWalk, page: Page) -> int | None:
     """Returns how many units the object has, as a page states it."""
+    in_span = None if page.span is None else page.span.total
     if walk.total is None or (page.span is not None and page.span.is_whole):
-        return None if page.span is None else page.span.total
+        return in_span
+    return _declared_total(walk, page)
+
+
+def says_two_totals(walk: RangeWalk, page: Page) -> bool:
+    """Tells whether the range of a page and the place of its total name two different totals."""
+    in_span = None if page.span is None else page.span.total
+    declared = _declared_total(walk, page)
+    return in_span is not None and declared is not None and in_span != declared
+
+
+def _declared_total(walk: RangeWalk, page: Page) -> int | None:
     try:
-        value = page.get(compile_path(walk.total))
+        value = MISSING if walk.total is None else page.get(compile_path(walk.total))
     except PathFailed:
         return None
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None

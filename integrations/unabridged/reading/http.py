@@ -25,12 +25,13 @@ from urllib.parse import parse_qsl, urlsplit
 import httpx
 import tenacity
 
-from unabridged.contract.errors import InvalidInput, value_free
+from unabridged.contract.errors import InvalidInput, printable_name, value_free
 
 from .bodies import Body, Stopped
 from .deadlines import keeps_time, until, watch
 from .links import MalformedLink, absolute, origin
 from .quiet import in_a_read, keep_quiet
+from .requests import Plan, spelled, walk_places
 from .transport import Fault, Request, Response
 
 MAX_PAGE_BYTES: Final = 8 * 1024 * 1024
@@ -164,6 +165,7 @@ class Exchange:
         self._redirects = 0
         self._status: int | None = None
         self._headers: tuple[tuple[str, str], ...] = ()
+        self._is_framed = True
         self._body = Body(None, most)
 
     def remaining_s(self) -> float:
@@ -192,6 +194,8 @@ class Exchange:
                 timeout=timeout,
                 extensions=dict(self._extensions),
             )
+            if client.params:
+                built.url = self._lib.URL(self._with_defaults(client.params.multi_items()))
             if (not asks_plainly or headers) and not any(name.lower() == "accept-encoding" for name, _ in headers):
                 built.headers["accept-encoding"] = _CODINGS
             return built
@@ -201,6 +205,12 @@ class Exchange:
             request.method, self._url, content=request.body, headers=headers, extensions=extensions
         )
 
+    def _with_defaults(self, pairs: Iterable[tuple[str, str]]) -> str:
+        """Returns the address with those of a client's default parameters that it does not carry itself."""
+        carried = {spelled(name) for name, _ in parse_qsl(urlsplit(self._url).query, keep_blank_values=True)}
+        added = tuple((name, value) for name, value in pairs if spelled(name) not in carried)
+        return Request("GET", self._url, query=added).full_url
+
     def options(self) -> dict[str, Any]:
         """Returns how the client is to send: never following redirects, and without its credentials abroad."""
         return {"follow_redirects": False} | ({} if self._request.credentials else {"auth": None})
@@ -209,17 +219,21 @@ class Exchange:
         """Takes in the head of a response; tells whether its body may be read at all."""
         self._status = int(response.status_code)
         self._headers = headers = tuple([(n.decode("latin-1"), v.decode("latin-1")) for n, v in response.headers.raw])
-        coding = length = ""
+        coding = length = frame = ""
         for name, value in headers:
             if len(name) == 16 and name.lower() == "content-encoding":
                 coding = value.strip().lower()
             elif len(name) == 14 and name.lower() == "content-length":
-                length = value
+                length = frame = value
+            elif len(name) == 17 and name.lower() == "transfer-encoding":
+                frame = value
+        self._is_framed = bool(frame or response.is_stream_consumed or not response.http_version.startswith("HTTP/1"))
         if coding in ("", "identity"):
             return self._most is None or not length.isdigit() or int(length[:18]) <= self._most
         coded = ("content-encoding", "content-length")
         self._headers = tuple((name, value) for name, value in headers if name.lower() not in coded)
         self._body = Body(coding, self._most)
+        self._is_framed = True  # a coded body knows its own end
         return True
 
     def too_large(self, response: Any) -> Fault:
@@ -266,7 +280,8 @@ class Exchange:
         if not self._body.is_whole:
             return Fault("short_body", status=status, headers=self._headers)
         elsewhere = self._url if self._redirects else None
-        return Response(status=status, headers=self._headers, body=self._body.content(), url=elsewhere)
+        body = self._body.content()
+        return Response(status, self._headers, body, url=elsewhere, is_framed=self._is_framed)
 
     def _redirect(self) -> str | None:
         if self._status not in _REDIRECTS or self._redirects >= MAX_REDIRECTS:
@@ -335,6 +350,23 @@ def library_of(client: Any, kind: str) -> ModuleType:
 def asks_plainly(client: Any) -> bool:
     """Tells whether a client asks by itself for the codings that are decoded here, and for no other."""
     return bool(client.headers.get("accept-encoding") == _CODINGS)
+
+
+def check_defaults(client: Any, plan: Plan) -> None:
+    """Refuses a client that by default sends what the walk sends: its first request would begin in mid-list.
+
+    Raises:
+        InvalidInput: naming the parameter or the header.
+    """
+    if client is None or isinstance(client, type):
+        return
+    given = {("query", spelled(name)) for name in getattr(client, "params", ())}
+    given |= {("header", name.lower()) for name in getattr(client, "headers", ())}
+    for place, name in sorted(walk_places(plan.profile)):
+        if (place, spelled(name) if place == "query" else name) in given:
+            kind = "parameter" if place == "query" else "header"
+            rule = f"must not send the {kind} {printable_name(name)}, which the walk itself sends"
+            raise InvalidInput(field="client", rule=rule)
 
 
 @value_free

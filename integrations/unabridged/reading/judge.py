@@ -201,8 +201,8 @@ def _count_reasons(facts: Facts, codes: set[str]) -> list[Reason]:
 
     No count that a page stated is forgotten because a later page states a lower one, or one of another kind.
     """
-    count, unique = facts.seen.count, facts.unique
-    if not isinstance(facts.stop, Ended) or count is None:
+    unique = facts.unique
+    if not isinstance(facts.stop, Ended):
         return []
     known = facts.raw if unique is None else unique  # without identity no more is known than that these are too few
     if facts.seen.before > known:

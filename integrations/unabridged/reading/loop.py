@@ -7,7 +7,7 @@ result of the read.
 from __future__ import annotations
 
 from collections.abc import Generator, Hashable
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from unabridged import _trail
 from unabridged.contract.codes import ReasonCode
@@ -32,6 +32,7 @@ from .transport import Fault, Request, Response
 from .walkers import Anomaly, Counted, Ended, Follow, Silent, Step, Stop, View, walk
 
 Reading = Generator[Command, Any, ReadResult]
+_AT_TOTAL: Final = Ended("total")
 
 
 class Loop:
@@ -131,6 +132,7 @@ class Loop:
         self.sent = set()
         self.step, self.may_restart = self.first_step, False
         self.window, self.last_raw, self.link_pages, self.has_content = 0, None, 0, False
+        self.job_state = None
         self.retried += 1
         if self.text is not None and isinstance(self.walk, RangeWalk) and self.walk.unit != "items":
             self.text = Pieces(self.walk.unit, 0)
@@ -258,7 +260,10 @@ class Loop:
         if isinstance(self.walk, OffsetWalk):
             is_item = self.walk.unit == "item"
             self.window = self.step.offset - self.walk.origin + raw if is_item else self.collector.raw
-        outcome = walk(self.walk, self._view(page, taken, url, adds_new, counted))
+        view = self._view(page, taken, url, adds_new, counted)
+        outcome = walk(self.walk, view)
+        if outcome == _AT_TOTAL and view.total is not None:
+            self.seen.at_least = max(self.seen.at_least, view.total.value if view.total.kind == "exact" else 0)
         if isinstance(outcome, Follow):
             self._follow(outcome.step)
         elif self.job is not None and isinstance(outcome, Silent) and self.walk == SingleWalk(by="single"):

@@ -151,10 +151,11 @@ class Observations:
             value = page.get(compile_path(path))
         except PathFailed:
             return
-        if value is MISSING or value is None or (path == self._validator and is_weak(value)):
+        if value is MISSING or value is None:
             return
-        self.snapshots += 1
-        if self.snapshot is not MISSING and not json_equal(self.snapshot, value):
+        is_validator = path == self._validator
+        self.snapshots += not (is_validator and is_weak(value))
+        if self.snapshot is not MISSING and not _is_same(self.snapshot, value, is_validator=is_validator):
             self.snapshot_changed = True
         self.snapshot = value
 
@@ -167,7 +168,7 @@ class Observations:
             value = page.get(compile_path(path))
         except PathFailed:
             return False
-        return not (value is MISSING or value is None or is_weak(value) or json_equal(self.snapshot, value))
+        return not (value is MISSING or value is None or _is_same(self.snapshot, value, is_validator=True))
 
     def _extent(self, page: Page) -> None:
         """How long a text is may not change while it is read."""
@@ -190,6 +191,13 @@ class Observations:
 def is_weak(value: Any) -> bool:
     """Tells whether a validator says only that two states are alike, not that they are one."""
     return isinstance(value, str) and value.startswith("W/")
+
+
+def _is_same(one: Any, other: Any, *, is_validator: bool) -> bool:
+    """Compares two snapshot values; validators weakly (RFC 9110, 8.8.3.2): different ones are different states."""
+    if is_validator:
+        one, other = [v.removeprefix("W/") if isinstance(v, str) else v for v in (one, other)]
+    return json_equal(one, other)
 
 
 def used_size(page: Page, profile: Profile) -> int | None:

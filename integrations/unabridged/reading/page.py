@@ -16,8 +16,8 @@ from unabridged.profiles.paths import Path
 
 _BOM: Final = b"\xef\xbb\xbf"
 _BLANK: Final = re.compile(r"[ \t\n\r]*")
-_DEPTH: Final = 4
-"""How deep a key that stands twice is looked for; what decides stands near the top. Records are not searched."""
+_DEPTH: Final = 8
+"""How deep a key that stands twice is looked for: GraphQL names its pages below five. Records are not searched."""
 
 
 class Undecodable(Exception):

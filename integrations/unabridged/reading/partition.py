@@ -17,12 +17,13 @@ from unabridged.profiles.combinators import PartitionWalk
 
 from .ask import Ask, Chain, Command, Emit, Gather
 from .classify import MALFORMED
+from .judge import EXPLAIN_NOTHING
 from .loop import Loop, Reading
 from .observe import Observations
 from .page import Failure
 from .resume import Resume
 from .spend import Spend
-from .walkers import Counted
+from .walkers import Counted, Ended
 
 Limits = tuple[tuple[Any, str, int | None], ...]
 
@@ -34,6 +35,8 @@ class Part:
     start: int
     end: int
     chain: Chain | None = None
+    counted: Counted | None = None
+    """How many records its count said it holds, where its walk goes on."""
 
     def __repr__(self) -> str:
         return f"<Part from {self.start} to {self.end}>"
@@ -53,7 +56,9 @@ class Outcome:
     across: int = 0
     """Records of the part that an earlier page of it had held."""
     is_over: bool = False
-    """Whether the part held as much as its cap and could not be split."""
+    """Whether the part held as much as its cap, and its count did not account for that."""
+    misses: Reason | None = None
+    """How the records of the part differ from its count."""
     failure: Failure | None = None
     is_halted: bool = False
     """Whether nothing after it is asked: it failed, or a budget was spent."""
@@ -73,7 +78,10 @@ class Splitter:
         self.counts: list[Observations] = []
         """What the answers to counts said beside the counts."""
         self.retried = 0
-        self._is_halted = False
+        self.limits: Limits = ()
+        """The budgets that stopped a part: some end before they are spent, such as the time for another poll."""
+        self.is_halted = False
+        """Whether nothing more is asked: a part failed, or a budget stopped it."""
         self._sampled = 0
         self._one_part = one_part
         """Whether the link ends with its first part, as the links of a stream do."""
@@ -86,7 +94,7 @@ class Splitter:
         return None if query.intent != "sample" else query.page_size or 1
 
     def _is_enough(self) -> bool:
-        if self._is_halted or (self._one_part and self._parts_read > 0):
+        if self.is_halted or (self._one_part and self._parts_read > 0):
             return True
         return self.wanted is not None and self._sampled >= self.wanted
 
@@ -95,19 +103,18 @@ class Splitter:
         if self._is_enough() or self.spend.exhausted():
             return (Outcome(part, left=part),)
         if part.chain is not None:
-            outcome = yield from self._walk_part(part, is_over=False)
+            outcome = yield from self._walk_part(part)
             return (outcome,)
         counted = yield from self._count(part)
         if isinstance(counted, Failure):
-            self._is_halted = True
+            self.is_halted = True
             return (Outcome(part, left=part, failure=counted, is_halted=True),)
         if counted is None:
             return (Outcome(part, left=part),)
         if self.total is None:
             self.total = counted
-        is_over = counted.value >= self.walk.cap
-        if not is_over or part.end - part.start <= self.walk.min_width:
-            outcome = yield from self._walk_part(part, is_over=is_over)
+        if counted.value < self.walk.cap or part.end - part.start <= self.walk.min_width:
+            outcome = yield from self._walk_part(replace(part, counted=counted))
             return (outcome,)
         middle = (part.start + part.end) // 2
         halves = (Part(part.start, middle), Part(middle, part.end))
@@ -132,7 +139,7 @@ class Splitter:
         self.counts.append(loop.seen)
         return MALFORMED if loop.seen.count is None else loop.seen.count
 
-    def _walk_part(self, part: Part, *, is_over: bool) -> Generator[Command, Any, Outcome]:
+    def _walk_part(self, part: Part) -> Generator[Command, Any, Outcome]:
         chain = part.chain or Chain()
         loop = Loop(self._asked(self.ask.profile.inner, part), chain, self.spend)
         before = loop.collector.across
@@ -140,10 +147,13 @@ class Splitter:
         self.retried += loop.retried
         resume = resume_of(result)
         left: Part | None = None
-        if loop.failure is not None or loop.on_offer or loop.collector.rest:
+        is_begun = loop.has_content or part.chain is not None
+        stopped = loop.stop is None and not loop.window_hit
+        if loop.failure is not None or stopped or loop.collector.rest:
             goes_on = isinstance(resume, Resume) and resume.kind == "chain"
-            left = replace(part, chain=resume.chain if goes_on else None)
-        self._is_halted |= loop.failure is not None
+            left = replace(part, chain=resume.chain if goes_on and is_begun else None)
+        self.limits = self.limits or loop.limits
+        self.is_halted |= loop.failure is not None or bool(loop.limits)
         self._sampled += result.returned
         self._parts_read += 1
         return Outcome(
@@ -154,10 +164,37 @@ class Splitter:
             seen=loop.seen,
             raw=loop.collector.raw - chain.raw,
             across=loop.collector.across - before,
-            is_over=is_over,
+            is_over=self._is_over(part, loop),
+            misses=None if left is not None else self._misses(part, loop, result),
             failure=loop.failure,
             is_halted=loop.failure is not None,
         )
+
+    def _is_over(self, part: Part, loop: Loop) -> bool:
+        """Tells whether a part may have been cut at the cap: by its count, or by the records that came."""
+        counted = part.counted
+        if counted is not None and counted.value >= self.walk.cap:
+            return True
+        is_accounted = counted is not None and counted.kind == "exact" and counted.value == _known(loop)
+        return loop.collector.raw >= self.walk.cap and not is_accounted
+
+    def _misses(self, part: Part, loop: Loop, result: ReadResult) -> Reason | None:
+        """Compares a part that is through with its own count: two wrong parts may add up to a whole that is right."""
+        counted, known = part.counted, _known(loop)
+        if counted is None or not isinstance(loop.stop, Ended):
+            return None
+        above = counted.kind == "exact" and loop.rules.id is not None and known > counted.value
+        below = counted.kind in ("exact", "lower_bound") and known < counted.value
+        if above or (below and not set(result.codes) - EXPLAIN_NOTHING):
+            return Reason(code="CONSISTENCY_LOST", detail="count_mismatch", source=self.ask.name)
+        if counted.kind == "before_permissions" and known < counted.value:
+            return Reason(code="VISIBILITY_RESTRICTED", detail="count_before_permissions", source=self.ask.name)
+        return None
+
+
+def _known(loop: Loop) -> int:
+    """Returns how many records a part is known to hold; without identity, those that came."""
+    return loop.collector.raw if loop.rules.id is None else len(loop.collector.seen)
 
 
 def read_partition(ask: Ask, chain: Chain, spend: Spend | None = None, *, stream: bool = False) -> Reading:
@@ -186,7 +223,8 @@ def _read_link(
     parts = chain.parts or (Part(axis.from_, axis.to),)
     found = yield Gather(tuple(splitter.read(part) for part in parts))
     joined = Joined(splitter, [outcome for outcomes in found for outcome in outcomes], chain, begun)
-    goes_on = stream and joined.left and joined.failure is None and splitter.wanted is None and not spend.exhausted()
+    is_through = joined.failure is not None or splitter.is_halted or bool(spend.exhausted())
+    goes_on = stream and joined.left and not is_through and splitter.wanted is None
     return link_of(joined) if goes_on else (result_of(joined), None)
 
 

@@ -136,7 +136,8 @@ def _items(read: Joined) -> tuple[list[Any], set[Hashable], int]:
 
 def _facts(read: Joined, *, has_content: bool, unique: int, across: int) -> Facts:
     ask, failure = read.ask, read.failure
-    limits = read.splitter.spend.exhausted() if read.left and failure is None else ()
+    splitter = read.splitter
+    limits = splitter.spend.exhausted() or splitter.limits if read.left and failure is None else ()
     is_sample = ask.query.intent == "sample"
     through = not read.left and not is_sample
     plan = plan_read(read.inner, ask.query, url=ask.url, headers=ask.headers, source=ask.source)
@@ -185,6 +186,9 @@ def _seen(read: Joined, profile: Profile) -> Observations:
                 code="RESULT_LIMIT_REACHED", detail="source_cap", limit=read.splitter.walk.cap, source=read.ask.name
             )
             seen.reasons.setdefault((over.code, over.detail, over.source), over)
+        if outcome.misses is not None:
+            missed = outcome.misses
+            seen.reasons.setdefault((missed.code, missed.detail, missed.source), missed)
         if outcome.result is not None:
             for notice in outcome.result.warnings:
                 seen.notices.setdefault((notice.code, repr(notice.observed)), notice)

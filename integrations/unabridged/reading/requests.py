@@ -7,13 +7,13 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
-from urllib.parse import parse_qsl, quote, urlsplit
+from urllib.parse import parse_qsl, quote, unquote_plus, urlsplit
 
 from unabridged.contract.errors import InvalidInput, printable_name, value_free
 from unabridged.profiles.conditions import Send
 from unabridged.profiles.format import FilterSend, Profile
 from unabridged.profiles.paths import MISSING
-from unabridged.profiles.rules import sends_of
+from unabridged.profiles.rules import sends_of, walk_sends_of
 from unabridged.profiles.walks import KeyWalk, OffsetWalk, RangeWalk, SingleWalk, TokenWalk
 
 from .forms import Asked
@@ -25,6 +25,7 @@ from .walkers import Step
 _HEADER_NAME: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,128}\Z")
 _HEADER_VALUE: Final = re.compile(r"(?:[\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?)?\Z")
 _RESERVED: Final = frozenset({"host", "content-length", "transfer-encoding", "connection"})
+_BETWEEN: Final = re.compile("[&;]")
 
 
 class CannotSend(Exception):
@@ -131,16 +132,20 @@ def plan_read(
     address = check_url(url)
     _check_parameters(address, profile)
     own_headers = list(check_headers(headers))
+    given = len(own_headers)
     pairs: list[tuple[str, str]] = []
     body: list[tuple[str, Any]] = []
     asked, sent = _sizes(profile, query)
     if sent is not None and profile.size is not None and profile.size.send is not None:
         _place(profile.size.send, sent, pairs, own_headers, body)
     filter_pairs: list[tuple[str, str]] = []
-    scope, unsent = _filters(profile, query, filter_pairs, own_headers, body)
-    for send, value in bounds:
+    bounded = tuple(bounds)
+    taken = _own_places(profile) | {send.place for send, _ in bounded}
+    scope, unsent = _filters(profile, query, taken, filter_pairs, own_headers, body)
+    for send, value in bounded:
         _place(send, value, filter_pairs, own_headers, body)
     _refuse_twice(address, {name for name, _ in filter_pairs}, "is a filter of the query already")
+    _check_fields(own_headers[:given], own_headers[given:], profile)
     return Plan(
         profile=_within(profile, address, (*pairs, *filter_pairs), body),
         url=address,
@@ -149,7 +154,7 @@ def plan_read(
         pairs=(*pairs, *filter_pairs),
         filter_pairs=tuple(filter_pairs),
         body=tuple(body),
-        uses_body=_uses_body(profile) or any(send.body is not None for send, _ in bounds),
+        uses_body=_uses_body(profile) or any(send.body is not None for send, _ in bounded),
         sent_filters=scope,
         unsent=tuple(unsent),
         size_sent=sent,
@@ -167,7 +172,7 @@ def _within(profile: Profile, url: str, pairs: Sequence[tuple[str, str]], body: 
     for name, value in (*parse_qsl(urlsplit(url).query, keep_blank_values=True), *pairs):
         stated.setdefault(name, set()).add(value)
     parameters = {name: next(iter(values)) for name, values in stated.items() if len(values) == 1}
-    asked = {"query": parameters, "body": _nested(body)}
+    asked = {"path": urlsplit(url).path, "query": parameters, "body": _nested(body)}
     left = tuple(limit for limit in profile.scope if limit.unless is None or not limit.unless.holds(asked))
     return profile.model_copy(update={"scope": left})
 
@@ -180,14 +185,38 @@ def _check_parameters(url: str, profile: Profile) -> None:
     size = profile.size.send if profile.size is not None else None
     if size is not None and size.query is not None:
         _refuse_twice(url, {size.query}, "is the page size: give it as the query's page_size")
-    own = {name for place, name in _own_places(profile) if place == "query"}
+    own = {name for place, name in walk_places(profile) if place == "query"}
     _refuse_twice(url, own, "is a parameter that the walk itself sends")
 
 
 def _refuse_twice(url: str, names: set[str], rule: str) -> None:
-    carried = {name for name, _ in parse_qsl(urlsplit(url).query, keep_blank_values=True)}
-    for name in sorted(carried & names):
-        raise InvalidInput(field="url", rule=f"must not carry the parameter {printable_name(name)}, which {rule}")
+    carried = {spelled(name) for name in _names_in(url)}
+    for name in sorted(names):
+        if spelled(name) in carried:
+            raise InvalidInput(field="url", rule=f"must not carry the parameter {printable_name(name)}, which {rule}")
+
+
+def _names_in(url: str) -> Iterable[str]:
+    """Returns the names of the parameters that a service may find in an address: its query's, and its segments'."""
+    parts = urlsplit(url)
+    segments = (piece for segment in parts.path.split("/") for piece in segment.split(";")[1:])
+    return (unquote_plus(piece.partition("=")[0]) for piece in (*_BETWEEN.split(parts.query), *segments))
+
+
+def spelled(name: str) -> str:
+    """Returns the one spelling of the names that services take for each other: `Limit`, ` limit` and `limit[]`."""
+    return name.strip().casefold().removesuffix("[]")
+
+
+def _check_fields(given: Iterable[tuple[str, str]], placed: Iterable[tuple[str, str]], profile: Profile) -> None:
+    """Refuses a header of the caller's that the read itself sends, for the same reason as a parameter."""
+    own = {name for place, name in walk_places(profile) if place == "header"} | {name.lower() for name, _ in placed}
+    walk = profile.paging
+    if isinstance(walk, RangeWalk) and walk.send is None:
+        own |= {"range", "accept-encoding"}
+    for name, _ in given:
+        if name.lower() in own:
+            raise InvalidInput(field=f"headers.{printable_name(name)}", rule="is a header that the read itself sends")
 
 
 def check_headers(headers: object) -> tuple[tuple[str, str], ...]:
@@ -239,6 +268,7 @@ def _uses_body(profile: Profile) -> bool:
 def _filters(
     profile: Profile,
     query: Query,
+    taken: set[tuple[str, str]],
     pairs: list[tuple[str, str]],
     headers: list[tuple[str, str]],
     body: list[tuple[str, Any]],
@@ -246,10 +276,10 @@ def _filters(
     """Places the filters; returns those that are part of the scope, and the names of those that were not sent."""
     scope: dict[str, Any] = {}
     unsent: list[str] = []
-    taken = _own_places(profile)
+    own = {spelled(name) for place, name in taken if place == "query"}
     for name, value in query.filters.items():
         send = profile.filters.get(name)
-        if send is None and ("query", name) in taken:
+        if send is None and spelled(name) in own:
             raise InvalidInput(
                 field=f"query.filters.{printable_name(name)}", rule="is a parameter that the walk itself sends"
             )
@@ -286,6 +316,11 @@ def _query_parameter(name: str) -> Send:
 
 def _own_places(profile: Profile) -> set[tuple[str, str]]:
     return {send.place for send in sends_of(profile)}
+
+
+def walk_places(profile: Profile) -> set[tuple[str, str]]:
+    """Returns the places of a request that a walk and its page size fill: those of filters are left to the query."""
+    return {send.place for send in walk_sends_of(profile)}
 
 
 def _place_range(

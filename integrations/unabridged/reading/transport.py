@@ -78,6 +78,8 @@ class Response:
     body: bytes = field(default=b"", repr=False)
     url: str | None = field(default=None, repr=False)
     """Where it came from, when a redirect led elsewhere than the request; relative links are relative to it."""
+    is_framed: bool = True
+    """Whether something else than the end of the connection says where the body ends."""
 
 
 @dataclass(frozen=True, slots=True)

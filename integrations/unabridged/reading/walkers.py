@@ -23,7 +23,7 @@ from unabridged.profiles.walks import (
     TokenWalk,
 )
 
-from .forms import total_of, units_of
+from .forms import says_two_totals, total_of, units_of
 from .links import MalformedLink, absolute, origin, parse_link_header, targets_of
 from .page import Page
 
@@ -367,6 +367,8 @@ def _range(rules: RangeWalk, view: View) -> Follow | Stop:
     units = units_of(rules, view.page)
     done = view.step.offset + units
     total = total_of(rules, view.page)
+    if says_two_totals(rules, view.page):
+        return Anomaly("contradictory_signals")
     if total is None:
         return _SILENT
     if done >= total:
