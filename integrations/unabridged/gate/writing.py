@@ -7,9 +7,10 @@ steps, so that sync and async share every decision (`drive`, `adrive`).
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import logging
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -304,19 +305,33 @@ def _is_reviewable(verdict: Verdict) -> bool:
 
 
 class MustWait(Exception):
-    """What decides or looks again has to be waited for, and the call cannot wait."""
+    """What decides or looks again has to be waited for, and the thread of the call runs a loop already."""
+
+
+def _waited_for(value: Awaitable[Any]) -> Any:
+    """Returns what an awaitable gives, on a loop of its own, where this thread has none that runs."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(_wait(value))
+    if inspect.iscoroutine(value):
+        value.close()
+    raise MustWait
+
+
+async def _wait(value: Awaitable[Any]) -> Any:
+    return await value
 
 
 def drive(steps: Steps) -> Reply | None:
-    """Takes the steps of a write in sync code."""
+    """Takes the steps of a write in sync code. What has to be waited for gets a loop of its own."""
     try:
         step = next(steps)
         while True:
             try:
                 value = step[0](*step[1])
                 if inspect.isawaitable(value):
-                    getattr(value, "close", getattr(value, "cancel", lambda: None))()
-                    raise MustWait
+                    value = _waited_for(value)
             except Exception as error:  # noqa: BLE001 - it is raised where the step was asked for
                 step = steps.throw(error)
             else:
