@@ -133,8 +133,7 @@ class Database:
         self.dialect = engine.dialect.name
         if self.dialect not in _CLOCKS:
             raise InvalidInput(field="database", rule="must be SQLite or PostgreSQL")
-        if self.dialect == "sqlite" and engine.url.database in (None, "", ":memory:"):
-            raise InvalidInput(field="database", rule="must be a file: a ledger in memory is a MemoryLedger")
+        _check_file(engine.url)
         level = "AUTOCOMMIT" if self.dialect == "sqlite" else "READ COMMITTED"
         self._engine = engine.execution_options(isolation_level=level)
         self._timeout_s = timeout_s
@@ -146,6 +145,9 @@ class Database:
 
     def __repr__(self) -> str:
         return f"<Database {self.dialect}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise TypeError("a database cannot be pickled: it holds connections")
 
     def close(self) -> None:
         """Closes the connections that are idle."""
@@ -228,6 +230,7 @@ def _engine(url: str | sa.URL, timeout_s: float) -> sa.Engine:
         parsed = None
     if parsed is None:
         raise InvalidInput(field="database", rule="must be the address of a SQLite file or a PostgreSQL server")
+    _check_file(parsed)
     options: dict[str, Any] = {}
     backend, _, driver = parsed.drivername.partition("+")
     if backend == "postgresql" and driver in ("psycopg", "psycopg2"):
@@ -235,9 +238,18 @@ def _engine(url: str | sa.URL, timeout_s: float) -> sa.Engine:
         options = {"connect_timeout": seconds, "tcp_user_timeout": 1000 * seconds}
     elif backend == "sqlite":
         options = {"timeout": timeout_s}
-    return sa.create_engine(
-        parsed, connect_args=options, hide_parameters=True, logging_name=_LOGGED_AS, pool_timeout=timeout_s
-    )
+    try:
+        return sa.create_engine(
+            parsed, connect_args=options, hide_parameters=True, logging_name=_LOGGED_AS, pool_timeout=timeout_s
+        )
+    except (SQLAlchemyError, ModuleNotFoundError):
+        pass
+    raise InvalidInput(field="database", rule="must name a database and a driver that are installed")
+
+
+def _check_file(url: sa.URL) -> None:
+    if url.get_backend_name() == "sqlite" and url.database in (None, "", ":memory:"):
+        raise InvalidInput(field="database", rule="must be a file: a ledger in memory is a MemoryLedger")
 
 
 def _why(error: BaseException) -> str:

@@ -28,8 +28,8 @@ _SUMS: Final = sa.select(
     sa.func.count(),
     sa.func.coalesce(sa.func.sum(results.c.records), 0),
     sa.func.coalesce(sa.func.sum(results.c.bytes), 0),
-    sa.func.min(results.c.since_us),
 ).where(_KEPT)
+_FIRST: Final = sa.select(results.c.since_us).where(_KEPT).order_by(results.c.id).limit(1)
 _OLDEST: Final = sa.select(results.c.id, results.c.records, results.c.bytes).where(_KEPT).order_by(results.c.id)
 _ENOUGH: Final = 1_000
 """How often the bounds are looked at while the store fills: keeping a result costs the same in a full one."""
@@ -87,6 +87,7 @@ class SqlStore:
                 }  # fmt: skip
                 link.execute(_INSERT, row)
                 self._puts += 1
+                self._age(link)
                 if self._puts % self._every == 0 or len(payload) * _ENOUGH > self._max_bytes:
                     self._shrink(link)
         return True
@@ -116,12 +117,8 @@ class SqlStore:
         return found
 
     def _shrink(self, link: Link) -> None:
-        """Drops what is too old, and the oldest of what is too much; their sessions will take note."""
-        count, records, size, oldest = link.execute(_SUMS).one()
-        since = link.now_us - self._max_age_us
-        if oldest is not None and oldest < since:
-            self._drop(link, results.c.since_us < since)
-            count, records, size, oldest = link.execute(_SUMS).one()
+        """Drops the oldest of what is too much; their sessions will take note."""
+        count, records, size = link.execute(_SUMS).one()
         count, records, size = count - self._max_results, records - self._max_records, size - self._max_bytes
         last = None
         for row in link.execute(_OLDEST) if max(count, records, size) > 0 else ():
@@ -130,6 +127,12 @@ class SqlStore:
                 break
         if last is not None:
             self._drop(link, results.c.id <= last)
+
+    def _age(self, link: Link) -> None:
+        """Drops what is too old."""
+        since, oldest = link.now_us - self._max_age_us, link.execute(_FIRST).scalar()
+        if oldest is not None and oldest < since:
+            self._drop(link, results.c.since_us < since)
 
     def _drop(self, link: Link, which: sa.ColumnElement[bool]) -> None:
         """Takes the records out; the rows stay until their sessions have taken note, or as long again."""
