@@ -11,7 +11,7 @@ import pytest
 from real.servers import free_port, served
 from unabridged import Budget, Query, session
 from unabridged.contract import InvalidInput, resume_of
-from unabridged.sources.etcd import read_etcd
+from unabridged.sources.etcd import aread_etcd, read_etcd
 
 pytestmark = pytest.mark.real
 
@@ -140,6 +140,22 @@ def test_a_value_that_is_empty_is_a_value(store: Store) -> None:
     store.call("kv/put", key=b"p/00", value=b"")
     assert read(store).items[0]["value"] == ""
     assert "value" not in read(store, keys_only=True).items[0]
+
+
+@pytest.mark.parametrize("own", [True, False])
+async def test_a_read_on_the_loop_stays_in_its_revision_too(store: Store, names: list[str], own: bool) -> None:
+    query = Query("keys", page_size=10)
+    async with httpx.AsyncClient() as given:
+        client = None if own else given
+        with session(f"etcd on the loop {own}") as s:
+            first = await aread_etcd(store.url, "p/", resource=query, client=client, budget=Budget(max_pages=1))
+            store.delete(*names[5:])
+            rest = await resume_of(first).aread(budget=Budget())
+            assert [found.id for found in s.reads] == [first.read.id, rest.read.id]
+        with pytest.raises(InvalidInput, match="url"):
+            await aread_etcd("sk_secret", resource="keys", client=client)
+    assert (first.status, rest.status, rest.consistency) == ("partial", "complete", "snapshot")
+    assert list(first.ids) + list(rest.ids) == names
 
 
 def test_a_server_that_is_gone_is_unavailable_and_never_an_empty_list() -> None:

@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 from real.databases import postgres_15, wait_until
+from sqlalchemy.ext.asyncio import create_async_engine
 from unabridged import Budget, Query
 from unabridged.contract import InvalidInput, resume_of
 from unabridged.demo.postgres import postgres
-from unabridged.sources.sql import read_sql, sql_pages
+from unabridged.sources.sql import aread_sql, read_sql, sql_pages
 
 pytestmark = pytest.mark.real
 
@@ -322,6 +323,18 @@ def test_our_time_limit_keeps_what_came_and_reads_anew_with_more_time(owner: sa.
     assert (result.status, keys(result)) == ("partial", ["TIME_BUDGET_EXCEEDED:max_seconds"])
     assert 0 < result.returned < 10_000
     assert result.continuation.kind == "retry_with_deadline"
+
+
+async def test_an_asynchronous_engine_is_read_in_one_snapshot_and_hides_nothing(
+    owner: sa.Engine, connect: Connect
+) -> None:
+    for one, returned, reasons in ((owner, ROWS, []), (connect("low"), ROWS // 2, ["VISIBILITY_RESTRICTED"])):
+        engine = create_async_engine(one.url)
+        result = await aread_sql(engine, "SELECT * FROM t", resource=Query("t", page_size=100), id="id")
+        late = await aread_sql(engine, SLOW, resource=Query("t", page_size=10), id="id", budget=Budget(max_seconds=0.3))
+        await engine.dispose()
+        assert (result.returned, keys(result), result.consistency) == (returned, reasons, "snapshot")
+        assert (late.status, keys(late)) == ("partial", ["TIME_BUDGET_EXCEEDED:max_seconds"])
 
 
 def test_a_server_side_cursor_never_holds_all_rows(owner: sa.Engine) -> None:

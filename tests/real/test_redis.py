@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,9 +10,10 @@ import pytest
 import redis
 from real.databases import wait_until
 from real.servers import free_port, served
+from redis.asyncio import Redis as AsyncRedis
 from unabridged import Budget, Query, session
 from unabridged.contract import InvalidInput, resume_of
-from unabridged.sources.redis import read_redis
+from unabridged.sources.redis import aread_redis, read_redis
 
 pytestmark = pytest.mark.real
 
@@ -135,6 +137,36 @@ def test_a_caller_who_may_not_scan_is_refused_and_one_who_may_sees_every_name(po
         assert set(read_redis(found, resource="keys").ids) == {"open:1", "closed:1"}
     with redis.Redis(port=port, username="low", password="wrong") as found:
         assert keys(read_redis(found, resource="keys")) == ["VISIBILITY_RESTRICTED:forbidden"]
+
+
+@pytest.mark.usefixtures("client")
+async def test_a_scan_on_the_loop_is_the_same_scan(port: int) -> None:
+    query = Query("keys", page_size=10)
+    async with AsyncRedis(port=port) as found:
+        with session("scan on the loop") as s:
+            whole = await aread_redis(found, resource=query)
+            assert [read.id for read in s.reads] == [whole.read.id]
+        first = await aread_redis(found, resource=query, budget=Budget(max_pages=2))
+        rest = await resume_of(first).aread(budget=Budget())
+        with pytest.raises(InvalidInput, match="client"):
+            await aread_redis(found.pipeline(), resource="keys")
+    async with AsyncRedis(port=free_port()) as nobody:
+        gone = await aread_redis(nobody, resource="keys", budget=Budget(max_retries=0))
+    assert (whole.status, set(whole.ids), whole.consistency) == ("complete", KEYS, "interval")
+    assert (first.status, rest.status, set(first.ids) | set(rest.ids)) == ("partial", "complete", KEYS)
+    assert (gone.status, gone.items, keys(gone)) == ("unavailable", None, ["SOURCE_UNAVAILABLE:disconnect"])
+
+
+async def test_a_server_that_does_not_answer_in_time_is_unavailable_on_the_loop() -> None:
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+        writer.close()
+
+    async with await asyncio.start_server(silent, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        async with AsyncRedis(port=port) as client:
+            result = await aread_redis(client, resource="keys", budget=Budget(max_seconds=0.2, max_retries=0))
+    assert (result.status, result.items, result.reasons[0].code) == ("unavailable", None, "TIME_BUDGET_EXCEEDED")
 
 
 def test_a_server_that_is_gone_is_unavailable_and_never_an_empty_list() -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import pickle
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from unabridged import Budget, Query, WriteIntent, session
 from unabridged.contract import InvalidInput, resume_of
 from unabridged.sources.sql import aread_sql, read_sql, sql_pages
@@ -402,6 +404,49 @@ async def test_a_read_in_a_thread_records_itself_with_its_caller(engine: sa.Engi
     with session("async") as s:
         result = await aread_sql(engine, "SELECT * FROM t", resource="t", id="id")
         assert [read.id for read in s.reads] == [result.read.id]
+
+
+@pytest.fixture
+async def on_the_loop(engine: sa.Engine) -> AsyncIterator[AsyncEngine]:
+    found = create_async_engine(f"sqlite+aiosqlite:///{engine.url.database}")
+    yield found
+    await found.dispose()
+
+
+async def test_an_asynchronous_engine_or_connection_is_read_on_the_loop(on_the_loop: AsyncEngine) -> None:
+    count = "SELECT count(*) FROM t"
+    with session("on the loop") as s:
+        result = await aread_sql(on_the_loop, "SELECT * FROM t", resource="t", id="id", count=count)
+        assert [read.id for read in s.reads] == [result.read.id]
+    assert (result.status, result.returned, result.proof.level) == ("complete", 25, "snapshot")
+    async with on_the_loop.connect() as connection:
+        same = await aread_sql(connection, "SELECT * FROM t", resource="t", id="id")
+        assert (same.status, connection.in_transaction()) == ("complete", False)
+        with pytest.raises(InvalidInput, match="only read"):
+            await aread_sql(connection, "WITH a AS (SELECT 1) DELETE FROM t", resource="t", id=None)
+
+
+async def test_time_ends_a_statement_on_the_loop_too_and_more_time_reads_it(on_the_loop: AsyncEngine) -> None:
+    endless = f"SELECT max(id) AS id FROM ({ENDLESS})"
+    late = await aread_sql(on_the_loop, endless, resource="t", id="id", budget=Budget(max_seconds=0.1))
+    assert (late.status, keys(late)) == ("unavailable", ["TIME_BUDGET_EXCEEDED:max_seconds"])
+    again = await resume_of(late).aread(budget=Budget(max_seconds=0.1))
+    assert (again.status, again.continuation.kind) == ("unavailable", "retry_with_deadline")
+    whole = await aread_sql(on_the_loop, "SELECT * FROM t", resource="t", id="id")
+    assert whole.status == "complete"
+
+
+async def test_a_read_on_the_loop_that_is_cancelled_leaves_evidence_and_no_transaction(
+    on_the_loop: AsyncEngine,
+) -> None:
+    endless = f"SELECT max(id) AS id FROM ({ENDLESS})"
+    with session("cancelled on the loop") as s:
+        read = aread_sql(on_the_loop, endless, resource="t", id="id", budget=Budget(max_seconds=1))
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(read, timeout=0.2)
+        (found,) = s.reads
+    assert (found.status, found.reasons[0].detail) == ("unavailable", "cancelled")
+    assert on_the_loop.pool.checkedout() == 0  # type: ignore[attr-defined]
 
 
 def test_reads_run_side_by_side(engine: sa.Engine) -> None:

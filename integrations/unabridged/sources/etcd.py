@@ -11,7 +11,7 @@ import binascii
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from unabridged.contract import InvalidInput, ReadResult
 from unabridged.contract.errors import value_free
@@ -19,9 +19,12 @@ from unabridged.reading import Budget, Clock, Fault, Query, Request, Response, T
 from unabridged.reading.links import check_url
 from unabridged.reading.requests import check_headers
 
-from .walking import CURSOR, SIZE, cursor_of, page, plain, refused, size_of, walked
+from .walking import CURSOR, SIZE, awalked, cursor_of, page, plain, refused, size_of, walked
 
-__all__ = ["read_etcd"]
+if TYPE_CHECKING:
+    from unabridged.reading.http import AsyncHttpTransport
+
+__all__ = ["aread_etcd", "read_etcd"]
 
 _LIMIT: Final = 500
 _PROFILE: Final[dict[str, Any]] = {
@@ -81,7 +84,41 @@ def read_etcd(
     Raises:
         InvalidInput: an argument breaks a rule. The error holds no value.
     """
-    from unabridged.reading.http import HttpTransport, check_host
+    from unabridged.reading.http import HttpTransport
+
+    query, store = _question(url, prefix, resource, keys_only, headers)
+    transport = _Store(HttpTransport(client, **_room(budget)), store)
+    return walked(_PROFILE, query, transport=transport, budget=budget, clock=clock)
+
+
+async def aread_etcd(
+    url: str,
+    prefix: str | bytes = "",
+    *,
+    resource: str | Query,
+    keys_only: bool = False,
+    headers: Mapping[str, str] | None = None,
+    client: Any = None,
+    budget: Budget | None = None,
+    clock: Clock | None = None,
+) -> ReadResult:
+    """As `read_etcd`, over an `httpx.AsyncClient`; one of its own when not given."""
+    from unabridged.reading.http import AsyncHttpTransport
+
+    query, store = _question(url, prefix, resource, keys_only, headers)
+    transport = _AsyncStore(AsyncHttpTransport(client, **_room(budget)), store)
+    return await awalked(_PROFILE, query, transport=transport, budget=budget, clock=clock)
+
+
+def _room(budget: Budget | None) -> dict[str, None]:
+    return {"max_page_bytes": None} if budget is not None and budget.max_bytes is None else {}
+
+
+@value_free
+def _question(
+    url: str, prefix: str | bytes, resource: str | Query, keys_only: bool, headers: Mapping[str, str] | None
+) -> tuple[Query, _Range]:
+    from unabridged.reading.http import check_host
 
     check_host(check_url(url))
     if not isinstance(prefix, str | bytes):
@@ -90,10 +127,7 @@ def read_etcd(
     if query.page_size is None:
         query = replace(query, page_size=_LIMIT)
     start = prefix.encode() if isinstance(prefix, str) else prefix
-    most = {"max_page_bytes": None} if budget is not None and budget.max_bytes is None else {}
-    address = f"{url.rstrip('/')}/v3/kv/range"
-    store = _Store(HttpTransport(client, **most), address, start, keys_only, check_headers(headers))
-    return walked(_PROFILE, query, transport=store, budget=budget, clock=clock)
+    return query, _Range(f"{url.rstrip('/')}/v3/kv/range", start, keys_only, check_headers(headers))
 
 
 @dataclass(frozen=True)
@@ -114,19 +148,17 @@ class _Place:
 
 
 @dataclass(frozen=True)
-class _Store:
-    """Answers the reader's requests with one range request each."""
+class _Range:
+    """How a range is asked for, page by page."""
 
-    transport: Transport
     url: str = field(repr=False)
     prefix: bytes = field(repr=False)
     keys_only: bool
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
 
-    def send(self, request: Request, *, timeout_s: float | None) -> Response | Fault:
-        """Makes one range request. Without a cursor it sees the newest revision, else the one of the first page."""
-        cursor = cursor_of(request)
-        place = None if cursor is None else _Place.of(cursor)
+    def asked(self, request: Request) -> Request:
+        """Returns a range request. Without a cursor it sees the newest revision, else the one of the first page."""
+        place = _place_of(request)
         asked: dict[str, Any] = {
             "key": _coded(place.key if place else self.prefix or b"\0"),
             "range_end": _coded(_end_of(self.prefix)),
@@ -136,11 +168,47 @@ class _Store:
         if place is not None:
             asked["revision"] = place.revision
         headers = (("content-type", "application/json"), *self.headers)
-        sent = Request("POST", self.url, headers=headers, body=json.dumps(asked).encode())
-        answer = self.transport.send(sent, timeout_s=timeout_s)
+        return Request("POST", self.url, headers=headers, body=json.dumps(asked).encode())
+
+    def answered(self, request: Request, answer: Response | Fault) -> Response | Fault:
+        """Returns the page that an answer is."""
         if isinstance(answer, Fault):
             return answer
-        return _answered(answer, place, keys_only=self.keys_only)
+        return _answered(answer, _place_of(request), keys_only=self.keys_only)
+
+
+@dataclass(frozen=True)
+class _Store:
+    """Answers the reader's requests with one range request each."""
+
+    transport: Transport
+    range: _Range
+
+    def send(self, request: Request, *, timeout_s: float | None) -> Response | Fault:
+        """Makes one range request."""
+        return self.range.answered(request, self.transport.send(self.range.asked(request), timeout_s=timeout_s))
+
+
+@dataclass(frozen=True)
+class _AsyncStore:
+    """As `_Store`, on an event loop."""
+
+    transport: AsyncHttpTransport
+    range: _Range
+
+    async def send(self, request: Request, *, timeout_s: float | None) -> Response | Fault:
+        """Makes one range request."""
+        answer = await self.transport.send(self.range.asked(request), timeout_s=timeout_s)
+        return self.range.answered(request, answer)
+
+    async def release(self) -> None:
+        """Closes a client that was opened for the read."""
+        await self.transport.release()
+
+
+def _place_of(request: Request) -> _Place | None:
+    cursor = cursor_of(request)
+    return None if cursor is None else _Place.of(cursor)
 
 
 def _answered(answer: Response, place: _Place | None, *, keys_only: bool) -> Response:

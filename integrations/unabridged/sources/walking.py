@@ -16,9 +16,9 @@ from typing import Any, Final
 
 from unabridged.contract import InvalidInput, ReadResult
 from unabridged.profiles import Profile, load_profile
-from unabridged.reading import Budget, Clock, Query, Request, Response, Resume, SystemClock, Transport
+from unabridged.reading import AsyncTransport, Budget, Clock, Query, Request, Response, Resume, SystemClock, Transport
 from unabridged.reading.ask import Chain
-from unabridged.reading.run import finish_read, make_ask
+from unabridged.reading.run import afinish_read, finish_read, make_ask
 
 CURSOR: Final = "$cursor"
 SIZE: Final = "$size"
@@ -46,6 +46,22 @@ def walked(
     Raises:
         InvalidInput: an argument breaks a rule.
     """
+    return finish_read(_resume(profile, query, budget, clock), transport=transport)
+
+
+async def awalked(
+    profile: Profile | Mapping[str, Any],
+    query: Query,
+    *,
+    transport: AsyncTransport,
+    budget: Budget | None,
+    clock: Clock | None,
+) -> ReadResult:
+    """As `walked`, on an event loop."""
+    return await afinish_read(_resume(profile, query, budget, clock), transport=transport)
+
+
+def _resume(profile: Profile | Mapping[str, Any], query: Query, budget: Budget | None, clock: Clock | None) -> Resume:
     if budget is not None and not isinstance(budget, Budget):
         raise InvalidInput(field="budget", rule="must be a Budget")
     from unabridged.reading.http import BackoffRetries
@@ -58,7 +74,7 @@ def walked(
     url = f"https://{found.name.replace('_', '-')}.invalid/"
     ask = make_ask(found, query, url=url, clock=clock or SystemClock(), budget=budget or Budget())
     ask = replace(ask, retries=BackoffRetries(), repeats_left=_REPEATS)
-    return finish_read(Resume(ask=ask, chain=Chain()), transport=transport)
+    return Resume(ask=ask, chain=Chain())
 
 
 def cursor_of(request: Request) -> str | None:

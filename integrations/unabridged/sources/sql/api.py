@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, Engine
 
@@ -16,6 +16,9 @@ from unabridged.reading import Budget, Clock, Query, SystemClock
 from .ask import Ask, Statement, make_ask
 from .judging import cancelled_result, result_of
 from .walk import Walk
+
+if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 
 def read_sql(
@@ -69,9 +72,26 @@ def read_sql(
     return _read(ask)
 
 
-async def aread_sql(bind: Engine | Connection, statement: Statement, **options: Any) -> ReadResult:
-    """As `read_sql`, with the same keywords, in a thread; its result is recorded in the session of the caller."""
+async def aread_sql(
+    bind: Engine | Connection | AsyncEngine | AsyncConnection, statement: Statement, **options: Any
+) -> ReadResult:
+    """As `read_sql`, with the same keywords; its result is recorded in the session of the caller.
+
+    An `AsyncEngine` or `AsyncConnection` is read on the event loop, any other in a thread.
+    """
+    from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+    if isinstance(bind, AsyncConnection):
+        return await bind.run_sync(lambda connection: read_sql(connection, statement, **options))
+    if isinstance(bind, AsyncEngine):
+        return await _on_the_loop(lambda: read_sql(bind.sync_engine, statement, **options))
     return await asyncio.to_thread(read_sql, bind, statement, **options)
+
+
+async def _on_the_loop(read: Callable[[], ReadResult]) -> ReadResult:
+    from sqlalchemy.util import greenlet_spawn
+
+    return await greenlet_spawn(read)
 
 
 def sql_pages(
@@ -116,7 +136,9 @@ class SqlResume:
         return _read(self.ask if budget is None else replace(self.ask, budget=budget))
 
     async def aread(self, *, budget: Budget | None = None) -> ReadResult:
-        """As `read`, in a thread."""
+        """As `read`: on the event loop where the engine is an asynchronous one, else in a thread."""
+        if self.ask.bind.dialect.is_async:
+            return await _on_the_loop(lambda: self.read(budget=budget))
         return await asyncio.to_thread(self.read, budget=budget)
 
 
