@@ -193,3 +193,48 @@ def test_the_bounds_of_a_part_are_asked_for() -> None:
     made, served = combined(PARTITION, outer=[limit], inner=[])
     result = read(made, *served)
     assert (result.status, result.scope.window) == ("complete", None)
+
+
+def test_a_limit_may_look_at_the_path_of_the_address() -> None:
+    limit = {"excludes": "the rest", "unless": {"path": "ends_with(path, '/things')", "when": {"expr": True}}}
+    assert read(profile(scope=[limit])).complete
+    assert codes(read(profile(scope=[limit]), url="https://api.example/things/old")) == {"SCOPE_NARROWED"}
+
+
+# absent
+
+LOST: dict[str, Any] = {"path": "header:link", "when": "absent", "code": "COVERAGE_UNKNOWN"}
+
+
+@pytest.mark.parametrize(
+    ("signal", "last", "hears"),
+    [
+        (LOST, page("a", next=None), True),
+        (LOST, page("a", next=None, headers={"Link": "<x>; rel=next"}), False),
+        (LOST, page("a", next=None, headers={"link": ""}), False),
+        ({**LOST, "path": "meta.status"}, page("a", next=None), True),
+        ({**LOST, "path": "meta.status"}, page("a", next=None, meta={}), True),
+        ({**LOST, "path": "meta.status"}, page("a", next=None, meta={"status": None}), False),
+        ({**LOST, "path": "meta.status || `null`"}, page("a", next=None), False),
+    ],
+)
+def test_absent_means_that_nothing_stands_there(signal: dict[str, Any], last: dict[str, Any], hears: bool) -> None:
+    result = read(profile(signals=[signal]), last)
+    assert (result.status, codes(result)) == (("unknown", {"COVERAGE_UNKNOWN"}) if hears else ("complete", set()))
+
+
+def test_what_is_absent_names_no_sources() -> None:
+    with pytest.raises(ProfileError, match="names_sources"):
+        profile(signals=[{**LOST, "names_sources": True}])
+
+
+@pytest.mark.parametrize("when", ["canary", {"absent": True}, {"nonempty": True}, ["absent"], None])
+def test_a_condition_of_another_form_is_refused_without_its_value(when: Any) -> None:
+    with pytest.raises(ProfileError) as caught:
+        profile(signals=[{**LOST, "when": when}])
+    assert "canary" not in str(caught.value)
+
+
+def test_the_explanation_says_what_is_missing() -> None:
+    (line,) = incomplete_when({"walk": {"by": "single"}, "signals": [LOST]})
+    assert line == "COVERAGE_UNKNOWN where `header:link` is missing"

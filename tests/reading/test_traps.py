@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from typing import Final
 
 import pytest
@@ -169,13 +170,27 @@ def test_trap_10_offsets_over_an_order_that_is_not_unique_need_a_count(bent: lis
 
 
 def _narrow(session: Session) -> Iterator[list[Exchange]]:
-    if any(limit.narrows for limit in session.profile.scope):
+    if any(limit.narrows and limit.unless is None for limit in session.profile.scope):
         yield list(session.exchanges)
 
 
 @every(_narrow, of=sessions)
 def test_trap_11_a_default_scope_is_never_everything(bent: list[Bent]) -> None:
     _expect_none_complete(bent)
+
+
+def _lifted(session: Session) -> Iterator[list[Exchange]]:
+    if any(limit.unless is not None for limit in session.profile.scope):
+        yield list(session.exchanges)
+
+
+@every(_lifted)
+def test_trap_11_a_default_scope_that_no_parameter_lifts_is_not_everything(bent: list[Bent]) -> None:
+    for session, exchanges in bent:
+        bare = session.url.partition("?")[0].replace("/groups", "/users")
+        asked = replace(session, url=bare, query={"resource": session.query["resource"]})
+        result, _ = asked.read(exchanges)
+        assert (result.complete, "SCOPE_NARROWED" in result.codes) == (False, True), session.case
 
 
 def _link_place(session: Session, position: int) -> tuple[str, str] | None:
@@ -449,6 +464,151 @@ def test_trap_25_a_short_page_is_an_end_for_no_shipped_profile_without_a_size(na
     for session in sessions(name)[:1]:
         ends = getattr(session.profile.paging, "ends_on", ())
         assert "short_page" not in ends or (session.profile.size is not None and session.profile.size.read is not None)
+
+
+# --- and more of the kind ---
+
+_ENDS_ON_EMPTY: Final = {
+    "gitlab_list": "the last page's x-next-page is empty",
+    "google_aip_list": "AIP-158: an empty next_page_token is the end",
+    "kubernetes_list": "continue is an empty text at the end",
+    "oai_pmh_list": "an empty resumptionToken is the end",
+    "slack_all_conversations": "next_cursor is an empty text at the end",
+    "slack_list": "next_cursor is an empty text at the end",
+    "slack_members": "next_cursor is an empty text at the end",
+    "slack_whole_history": "next_cursor is an empty text at the end",
+}
+"""Profiles whose service documents an empty token as the end."""
+_ENDS_ON_NULL: Final = {
+    "azure_resource_graph": "$skipToken is null or missing at the end",
+    "jira_search": "nextPageToken is null or missing at the end",
+}
+"""Profiles whose service documents a null token as the end."""
+
+
+def _no_token(session: Session) -> Iterator[list[Exchange]]:
+    walk = session.profile.paging
+    if walk.by != "token":
+        return
+    at = plain(walk.read)
+    name = session.profile.name
+    for position in range(len(session.exchanges) - 1):
+        page = session.exchanges[position]
+        if at is None or value_at(walk.read, page) in (MISSING, None, ""):
+            continue
+        for value in ("", None, 0, "0", False, [], {}, " ", "null", "undefined"):
+            if (value == "" and name in _ENDS_ON_EMPTY) or (value is None and name in _ENDS_ON_NULL):
+                continue
+            yield [*session.exchanges[:position], put(page, at, value)]
+
+
+@every(_no_token)
+def test_trap_26_a_token_that_looks_like_none_is_no_end(bent: list[Bent]) -> None:
+    _expect_no_end_taken(bent)
+
+
+def test_only_the_profiles_listed_here_end_on_an_empty_or_a_null_token() -> None:
+    walks = {name: sessions(name)[0].profile.paging for name in names()}
+    tokens = {name: walk for name, walk in walks.items() if walk.by == "token"}
+    is_whole = {name for name in tokens if whole(name)}
+    empty = {name for name, walk in tokens.items() if walk.empty_token == "end" or "empty" in walk.ends_on}
+    null = {name for name, walk in tokens.items() if "null" in walk.ends_on}
+    zero = {name for name, walk in tokens.items() if "zero" in walk.ends_on}
+    assert (empty & is_whole, null & is_whole, zero) == (set(_ENDS_ON_EMPTY), set(_ENDS_ON_NULL), set())
+
+
+_BESIDE: Final[list[dict[str, object]]] = [
+    {"error": {"code": 500, "message": "x"}},
+    {"error": "x"},
+    {"errors": [{"message": "x"}]},
+]
+
+
+def _error_beside(session: Session) -> Iterator[list[Exchange]]:
+    for position, page in enumerate(session.exchanges):
+        if session.profile.walk.by == "job" and position + 1 != len(session.exchanges):
+            continue  # what a running job says is not read
+        if isinstance(page.get("json"), dict):
+            for told in _BESIDE:
+                yield session.bent(position, {**page, "json": {**page["json"], **told}})
+
+
+@every(_error_beside)
+def test_trap_27_an_error_beside_the_records_is_heard(bent: list[Bent]) -> None:
+    _expect_none_complete(bent)
+
+
+def _header_lost(session: Session) -> Iterator[list[Exchange]]:
+    if session.profile.name in ("sentry_list", "gitlab_list"):
+        for position, page in enumerate(session.exchanges):
+            yield session.bent(position, {**page, "headers": {}})
+
+
+@every(_header_lost)
+def test_trap_28_a_header_that_is_always_sent_and_got_lost_is_no_end(bent: list[Bent]) -> None:
+    _expect_none_complete(bent, "COVERAGE_UNKNOWN")
+
+
+def _last_flag(session: Session) -> Iterator[list[Exchange]]:
+    """More, said by a flag that is an expression or stands in a list walk by keys."""
+    flags: Final[dict[str, tuple[tuple[str, ...], object]]] = {
+        "jira_search": (("isLast",), False),
+        "stripe_list": (("has_more",), True),
+    }
+    found = flags.get(session.profile.name)
+    if found is not None:
+        yield session.bent(len(session.exchanges) - 1, put(session.exchanges[-1], *found))
+    elif session.profile.name in ("github_graphql", "relay", "shopify_graphql", "shopify_storefront"):
+        body = json.dumps(session.exchanges[-1]["json"])
+        for old, new in (('"hasNextPage": false', '"hasNextPage": true'), ('"endCursor": "', '"was": "')):
+            body = body.replace(old, new)
+        yield session.bent(len(session.exchanges) - 1, {**session.exchanges[-1], "json": json.loads(body)})
+
+
+@every(_last_flag)
+def test_trap_17_more_without_a_way_on_is_no_end_however_it_is_said(bent: list[Bent]) -> None:
+    _expect_no_end_taken(bent)
+
+
+def _cut_to_half(session: Session) -> Iterator[list[Exchange]]:
+    """Half of the records of a page are gone, as where a permission filters after the page was made."""
+    count = session.profile.count
+    if count is None or session.read()[0].total.kind not in ("exact", "lower_bound") or session.profile.id is None:
+        return
+    for position, page in enumerate(session.exchanges):
+        found = list_places(session, page)
+        if len(found) == 1 and len(looked_up(page["json"], found[0])) > 1:
+            records = looked_up(page["json"], found[0])
+            other = put(page, found[0], records[: len(records) // 2])
+            if value_at(session.profile.items or "@", other) != value_at(session.profile.items or "@", page):
+                yield session.bent(position, other)
+
+
+@every(_cut_to_half)
+def test_trap_29_records_that_a_permission_filters_from_a_counted_page_are_missed(bent: list[Bent]) -> None:
+    _expect_no_end_taken(bent)
+
+
+def test_every_trap_is_sprung_on_every_profile_that_it_could_catch() -> None:
+    """Traps 1, 3, 5, 6, 14 and 18 need a rule to be heard: `test_rules_of_profiles` springs each rule there is."""
+    caught = {name: whole(name) for name in names() if whole(name)}
+    several = {name for name, found in caught.items() if any(len(one.exchanges) > 1 for one in found)}
+    jobs = {name for name in several if sessions(name)[0].profile.walk.by == "job"}
+    bodies = {
+        name for name, found in caught.items() if any(isinstance(one.exchanges[-1].get("json"), dict) for one in found)
+    }
+    for trap, expected in {
+        _first_page_for_ever: several - jobs,
+        _dies_on_the_way: several,
+        _cut_on_the_way: set(caught),
+        _empty_on_the_way: several,
+        _errors_inside: set(caught),
+        _error_beside: bodies,
+        _foreign: set(caught),
+        _statuses: set(caught),
+    }.items():
+        sprung = {name for name, found in caught.items() if any(True for one in found for _ in trap(one))}
+        assert expected <= sprung, (trap.__name__, expected - sprung)
 
 
 @pytest.mark.parametrize("name", names())

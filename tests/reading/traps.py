@@ -229,6 +229,9 @@ def plain(path: str) -> Place | None:
 def marked(exchange: Exchange, path: str, when: Any) -> dict[str, Any] | None:
     """Returns a page in which a condition holds at a plain path or a header; nothing where that cannot be made."""
     compiled = compile_path(path)
+    if when.absent:
+        kept = {n: v for n, v in (exchange.get("headers") or {}).items() if n.lower() != compiled.text}
+        return {**exchange, "headers": kept} if compiled.kind == "header" else None
     if when.nonempty:
         value: Any = {"one": "x"}
     elif when.in_ is not None:

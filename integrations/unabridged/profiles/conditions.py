@@ -1,4 +1,4 @@
-"""When a value counts: the five conditions of the format, and where a value is sent in a request."""
+"""When a value counts: the six conditions of the format, and where a value is sent in a request."""
 
 from __future__ import annotations
 
@@ -49,12 +49,14 @@ RecordPath = Annotated[StrictStr, Field(min_length=1), AfterValidator(_record_pa
 
 
 class When(Piece):
-    """One condition. Exactly one of its fields is set; `"nonempty"` is written as the bare text.
+    """One condition. Exactly one of its fields is set; `"nonempty"` and `"absent"` are written as bare texts.
 
     Values compare as JSON values: `true` is not `1`, and `1` is `1.0`.
     """
 
     nonempty: bool = False
+    absent: bool = False
+    """Nothing stands at the path; an expression that finds nothing is null, and not absent."""
     equals: Any = None
     in_: tuple[Any, ...] | None = Field(default=None, alias="in")
     gt: float | None = None
@@ -65,10 +67,10 @@ class When(Piece):
     def _one_condition(cls, data: Any) -> Any:
         if isinstance(data, When):
             return data
-        if data == "nonempty" and isinstance(data, str):
-            return {"nonempty": True}
+        if isinstance(data, str) and data in ("nonempty", "absent"):
+            return {data: True}
         if not isinstance(data, dict) or len(data) != 1:
-            raise broken("when", 'must be "nonempty" or an object with one of equals, in, gt, expr')
+            raise broken("when", 'must be "nonempty", "absent" or an object with one of equals, in, gt, expr')
         name, value = next(iter(data.items()))
         match name:
             case "equals":
@@ -82,13 +84,14 @@ class When(Piece):
             case _:
                 raise broken(
                     "when",
-                    'must be "nonempty" or an object with one of equals, in (a list), gt (a number), expr (true)',
+                    'must be "nonempty", "absent" or an object with one of equals, in (a list), gt (a number), '
+                    "expr (true)",
                 )
 
     def holds(self, value: Any) -> bool:
         """Tells whether a value, `MISSING` among them, meets the condition."""
-        if value is MISSING:
-            return False
+        if value is MISSING or self.absent:
+            return self.absent and value is MISSING
         if self.nonempty:
             return not (value is None or value is False or value == "" or value == [] or value == {})
         if self.expr:

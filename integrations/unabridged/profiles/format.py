@@ -93,6 +93,8 @@ class Signal(Piece):
             raise broken("signal", "owner and expires belong to a warning")
         if self.code is None and (self.detail is not None or self.names_sources):
             raise broken("signal", "detail and names_sources belong to a code")
+        if self.names_sources and self.when.absent:
+            raise broken("signal", "names_sources needs a value to name them")
         if self.expires is not None and not _DATE.match(self.expires):
             raise broken("signal", "expires must be a date such as 2027-03-01")
         return self
@@ -194,7 +196,7 @@ class CursorFacts(Piece):
 
 
 class Asked(Piece):
-    """What a request holds: `path` looks into `{"query": {...}, "body": {...}}`, its parameters and its JSON body.
+    """What a request holds: `path` looks into `{"path": "/...", "query": {...}, "body": {...}}`.
 
     A parameter that stands there twice with two values is left out, as services differ in which one they take.
     """

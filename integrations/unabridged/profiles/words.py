@@ -96,6 +96,8 @@ def condition(when: Any) -> str:
     """Returns a condition as the end of a sentence: `is not empty`."""
     if when == "nonempty":
         return "is not empty"
+    if when == "absent":
+        return "is missing"
     (name, value), *_ = when.items()
     match name:
         case "equals":
