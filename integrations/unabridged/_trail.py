@@ -25,6 +25,11 @@ def fingerprint(value: Any) -> str:
     return hashlib.blake2b(text, key=_KEY, digest_size=6).hexdigest()
 
 
+def is_kept() -> bool:
+    """Tells whether anybody keeps the trail, so that a reader need not gather what nobody writes down."""
+    return _log.isEnabledFor(logging.DEBUG)
+
+
 def page(
     *,
     query_id: str,
@@ -44,7 +49,7 @@ def page(
         used: records of it that were new and kept.
         cursor: where the page was asked for; only a fingerprint is written.
     """
-    if not _log.isEnabledFor(logging.DEBUG):
+    if not is_kept():
         return
     _log.debug(
         "page query=%s filters=%s at_s=%.3f received=%d used=%d cursor=%s",
@@ -54,7 +59,7 @@ def page(
 
 def read(result: Any) -> None:
     """Writes one recorded read down: its header, without a value."""
-    if not _log.isEnabledFor(logging.DEBUG):
+    if not is_kept():
         return
     header = result.read
     _log.debug(

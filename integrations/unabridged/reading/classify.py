@@ -34,6 +34,8 @@ _SECONDS: Final = re.compile(r"[0-9]{1,10}(?:\.[0-9]{1,9})?\Z")
 _LONGEST_WAIT_S: Final = 10.0 * 365 * 86400
 _NO_BODY: Final = object()
 _PASSING_STATUS: Final = frozenset({408, 425, 429})
+_OWN_FORM: Final = frozenset({"job", "range", "stream"})
+"""The walks whose pages have a form of their own."""
 MALFORMED: Final = Failure(code="PROTOCOL_ANOMALY", detail="malformed_page", passing=False)
 UNDECODABLE: Final = Failure(code="TRANSPORT_TRUNCATED", detail="invalid_json", layer="transport")
 TRUNCATED: Final = Failure(code="TRANSPORT_TRUNCATED", detail="short_body", layer="transport")
@@ -70,7 +72,7 @@ def classify(
 
 def _is_plain(profile: Profile) -> bool:
     """Whether a 200 can be nothing but a page or a cut one, so that no other question need be asked of it."""
-    if isinstance(profile.walk, JobWalk | RangeWalk | StreamWalk) or profile.items is None:
+    if profile.walk.by in _OWN_FORM or profile.items is None:
         return False
     return not (profile.expired or profile.errors or 200 in profile.rate_limit.status or 200 in profile.empty_status)
 

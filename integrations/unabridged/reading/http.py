@@ -183,7 +183,9 @@ class Exchange:
         headers = list(request.headers)
         if request.body is not None:
             headers.append(("content-type", "application/json"))
-        timeout = self._lib.Timeout(self.remaining_s())
+        left = self.remaining_s()
+        timeouts = {"connect": left, "read": left, "write": left, "pool": left}
+        extensions = {**self._extensions, "timeout": timeouts}
         self._status = None
         if request.credentials:
             built = client.build_request(
@@ -191,8 +193,7 @@ class Exchange:
                 self._url,
                 content=request.body,
                 headers=headers or None,
-                timeout=timeout,
-                extensions=dict(self._extensions),
+                extensions=extensions,
             )
             if client.params:
                 built.url = self._lib.URL(self._with_defaults(client.params.multi_items()))
@@ -200,7 +201,6 @@ class Exchange:
                 built.headers["accept-encoding"] = _CODINGS
             return built
         headers += [("accept", "*/*"), ("accept-encoding", _CODINGS)]
-        extensions = {**self._extensions, "timeout": timeout.as_dict()}
         return self._lib.Request(
             request.method, self._url, content=request.body, headers=headers, extensions=extensions
         )

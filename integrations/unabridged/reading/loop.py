@@ -173,7 +173,7 @@ class Loop:
             self.spend.requests += 1
             ahead = () if self.foresight is None else self.foresight.following()
             reply = yield Send(request, self.spend.remaining_s, ahead)
-            if not isinstance(reply, Response | Fault):
+            if not isinstance(reply, (Response, Fault)):
                 raise TypeError("a driver answers Send with a Response or a Fault")
             self.spend.size_bytes += len(reply.body)
             outcome = self._classified(reply, request.full_url, is_first=is_first)
@@ -215,7 +215,7 @@ class Loop:
         now = self.ask.clock.now()
         asked = self.plan.asked(self.step)
         page = classify(reply, self.ask.profile, continuation_sent=not is_first, now=now, asked=asked)
-        if isinstance(page, Failure | Running):
+        if not isinstance(page, Page):
             return page
         if page.text is not None and self.seen.differs(page):
             return CHANGED
@@ -257,7 +257,7 @@ class Loop:
         if self.text is not None and page.text is not None and isinstance(self.walk, RangeWalk):
             self.text.add(page.text, units=units_of(self.walk, page))
             self.text.total = self.seen.extent
-        if isinstance(self.walk, OffsetWalk):
+        if self.walk.by == "offset":
             is_item = self.walk.unit == "item"
             self.window = self.step.offset - self.walk.origin + raw if is_item else self.collector.raw
         view = self._view(page, taken, url, adds_new, counted)
@@ -271,14 +271,15 @@ class Loop:
         else:
             self.stop = outcome
         self._trim()
-        _trail.page(
-            query_id=self.ask.query_id,
-            filters=self.plan.sent_filters,
-            elapsed_s=self.spend.elapsed_s,
-            received=raw,
-            used=len(self.collector.seen) - before if taken.keys is not None else raw,
-            cursor=cursor,
-        )
+        if _trail.is_kept():
+            _trail.page(
+                query_id=self.ask.query_id,
+                filters=self.plan.sent_filters,
+                elapsed_s=self.spend.elapsed_s,
+                received=raw,
+                used=len(self.collector.seen) - before if taken.keys is not None else raw,
+                cursor=cursor,
+            )
 
     def _follow(self, step: Step) -> None:
         """Goes on, unless the next request would stand at or beyond a window that the source declares."""
@@ -286,7 +287,7 @@ class Loop:
         self.window_hit = self._is_beyond(step)
 
     def _is_beyond(self, step: Step) -> bool:
-        if not isinstance(self.walk, OffsetWalk):
+        if self.walk.by != "offset":
             return False
         depth = step.offset - self.walk.origin if self.walk.unit == "item" else self.collector.raw
         is_hit = any(cap.on == "window" and depth >= cap.limit for cap in self.ask.profile.caps)
@@ -314,7 +315,7 @@ class Loop:
 
     def _total(self, page: Page, counted: Counted | None) -> Counted | None:
         """The number that ends an offset walk; its kind is the declared count's where both stand at one place."""
-        if not isinstance(self.walk, OffsetWalk) or "total" not in self.walk.ends_on:
+        if self.walk.by != "offset" or "total" not in self.walk.ends_on:
             return None
         declared = self.ask.profile.count
         if self.walk.total is None or (declared is not None and declared.path == self.walk.total):
@@ -335,7 +336,7 @@ class Loop:
             collector.trim(wanted)
             self.is_sampled = wanted is None or self.text is not None or len(collector.items) >= wanted
         asked = self.plan.size_asked
-        if isinstance(self.walk, SingleWalk) and self.walk.overfetch is not None and self.link_pages:
+        if self.walk.by == "single" and self.walk.overfetch is not None and self.link_pages:
             collector.trim(asked)
 
 

@@ -14,7 +14,7 @@ from unabridged.profiles.conditions import Send
 from unabridged.profiles.format import FilterSend, Profile
 from unabridged.profiles.paths import MISSING
 from unabridged.profiles.rules import sends_of, walk_sends_of
-from unabridged.profiles.walks import KeyWalk, OffsetWalk, RangeWalk, SingleWalk, TokenWalk
+from unabridged.profiles.walks import OffsetWalk, RangeWalk, SingleWalk, TokenWalk
 
 from .forms import Asked
 from .links import check_url, origin
@@ -71,7 +71,7 @@ class Plan:
     def asked(self, step: Step) -> Asked | None:
         """Returns the range that the request of a step asks for."""
         walk = self.profile.walk
-        if not isinstance(walk, RangeWalk):
+        if walk.by != "range":
             return None
         return Asked(step.offset, walk.size, by_header=walk.send is None)
 
@@ -85,14 +85,14 @@ class Plan:
             return self._follow(step.url)
         pairs, headers, body = list(self.pairs), list(self.headers), list(self.body)
         walk = self.profile.paging
-        if isinstance(walk, OffsetWalk):
+        if walk.by == "offset":
             _place(walk.send, step.offset, pairs, headers, body)
-        elif isinstance(walk, TokenWalk | KeyWalk) and step.value is not MISSING:
+        elif walk.by in ("token", "key") and step.value is not MISSING:
             _place(walk.send, step.value, pairs, headers, body)
             for rule, value in zip(walk.carry, step.carried, strict=False):
                 if value is not MISSING and value is not None:
                     _place(rule.send, value, pairs, headers, body)
-        elif isinstance(walk, RangeWalk):
+        elif walk.by == "range":
             _place_range(walk, step.offset, pairs, headers, body)
         return Request(
             method="POST" if self.uses_body else "GET",
