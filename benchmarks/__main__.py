@@ -23,6 +23,7 @@ BENCHMARKS: Final = {
     "imports": "import",
     "reading": "read against a raw loop",
     "dlt_client": "read against dlt",
+    "flat": "cost by length",
     "memory": "memory",
     "artifact": "artifact",
     "tool_node": "LangGraph ToolNode",

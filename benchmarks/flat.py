@@ -1,6 +1,7 @@
 """Cost per record from 10 thousand to 10 million records, and what 8 requests in flight gain.
 
-`python -m benchmarks.flat` writes `flat.json` and draws `flat.png` beside this file. The source is in the process and
+`python -m benchmarks.flat` writes `flat.json` and draws `flat.png` beside this file; `python -m benchmarks flat` stops
+at a million records and writes nothing. The source is in the process and
 its own time is taken off, so that what remains is decoding, walking, judging and keeping the ids of a stream.
 """
 
@@ -20,8 +21,11 @@ from unabridged.reading.resume import Resume
 from unabridged.reading.run import finish_pages, make_ask
 from unabridged.reading.transport import SystemClock
 
+from .harness import Figure
+
 HERE: Final = Path(__file__).parent
 SIZES: Final = (10_000, 31_600, 100_000, 316_000, 1_000_000, 3_160_000, 10_000_000)
+SHORT: Final = SIZES[:5:2]
 PER_PAGE: Final = 1_000
 MOST_GROWTH: Final = 1.5
 """How much dearer the dearest record may be than the cheapest; a cost that grows with the number would be 1,000."""
@@ -120,6 +124,22 @@ class _Tenth:
         time.sleep(self._source.latency_s)
         rows = ",".join([f'{{"id":{n}}}' for n in range(start, end)])
         return Response(200, (), f'{{"items":[{rows}],"total":{self._source.records}}}'.encode())
+
+
+def run() -> list[Figure]:
+    """Measures growth up to a million records, and the gain of 8 requests in flight."""
+    costs = [microseconds_a_record(records) for records in SHORT]
+    one, eight = seconds_of(1), seconds_of(8)
+    return [
+        Figure(
+            what=f"dearest record over the cheapest, streams of {SHORT[0]:,} to {SHORT[-1]:,} records",
+            value=max(costs) / min(costs), unit="x", budget=MOST_GROWTH, note=f"{min(costs):.2f} us the cheapest",
+        ),
+        Figure(
+            what="independent pages at 20 ms, 8 in flight over one by one (wall time)",
+            value=one / eight, unit="x", budget=LEAST_GAIN, at_least=True, note=f"one by one {one:.2f} s",
+        ),
+    ]  # fmt: skip
 
 
 def measured(say: Callable[[str], None]) -> dict[str, Any]:
