@@ -55,13 +55,27 @@ class Link:
 
     def execute(
         self, statement: sa.Executable, values: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None
-    ) -> Any:
-        """Runs a statement, once for each of the values where some are given."""
-        return self._run(lambda: self._connection.execute(statement, values))
+    ) -> int:
+        """Runs a statement, once for each of the values where several are given; returns how many rows it changed."""
+        return int(self._run(lambda: self._connection.execute(statement, values).rowcount))
+
+    def rows(self, statement: sa.Executable, values: Mapping[str, Any] | None = None) -> Sequence[Any]:
+        """Returns all rows of a statement. None is fetched later, where its error would not be caught."""
+        found: Sequence[Any] = self._run(lambda: self._connection.execute(statement, values).all())
+        return found
+
+    def first(self, statement: sa.Executable, values: Mapping[str, Any] | None = None) -> Any:
+        """Returns the first row of a statement, or nothing."""
+        return next(iter(self.rows(statement, values)), None)
 
     def text(self, statement: str) -> Any:
-        """Runs a statement that is written out."""
-        return self._run(lambda: self._connection.exec_driver_sql(statement))
+        """Runs a statement that is written out; returns the first value of its first row, where it has one."""
+
+        def run() -> Any:
+            found = self._connection.exec_driver_sql(statement)
+            return found.scalar() if found.returns_rows else None
+
+        return self._run(run)
 
     def has_table(self, name: str) -> bool:
         """Tells whether a table is there."""
@@ -74,7 +88,7 @@ class Link:
             if self._clock is not None:
                 self._now_us = to_us(self._clock())
             else:
-                self._now_us = int(self.text(f"SELECT {_CLOCKS[self.dialect]}").scalar_one())
+                self._now_us = int(self.text(f"SELECT {_CLOCKS[self.dialect]}"))
         return self._now_us
 
     def limit(self, timeout_s: float) -> None:

@@ -23,6 +23,7 @@ from unabridged.evidence.tickets import ISSUER, Ticket, TicketKind, is_ticket_to
 from .database import Database, Link, from_us, to_us
 from .tables import tickets
 
+_COUNT: Final = sa.select(sa.func.count()).select_from(tickets)
 _TAG: Final = 32
 
 
@@ -89,10 +90,8 @@ class SqlDesk:
 
     def _spend(self, link: Link, name: str) -> bool:
         """Takes one use away, where there is one; the database lets one transaction after the other do so."""
-        spent = link.execute(
-            tickets.update().where(tickets.c.name == name, tickets.c.uses > 0).values(uses=tickets.c.uses - 1)
-        )
-        return bool(spent.rowcount == 1)
+        one_less = tickets.update().where(tickets.c.name == name, tickets.c.uses > 0).values(uses=tickets.c.uses - 1)
+        return link.execute(one_less) == 1
 
     def revoke(self, token: object) -> None:
         """Ends a ticket; one that is not known is none already."""
@@ -110,7 +109,7 @@ class SqlDesk:
 
     def _found(self, link: Link, token: object, session: str) -> Ticket | None:
         name = self._name(token)
-        row = link.execute(sa.select(tickets).where(tickets.c.name == name)).first()
+        row = link.first(sa.select(tickets).where(tickets.c.name == name))
         if row is None or row.uses < 1:
             return None
         told = _open(self._key, str(token), row.sealed)
@@ -119,11 +118,11 @@ class SqlDesk:
         return replace(Ticket(**{**told, "expires_at": from_us(row.expires_us)}), uses=row.uses)
 
     def _make_room(self, link: Link) -> None:
-        count = link.execute(sa.select(sa.func.count()).select_from(tickets)).scalar_one()
+        count = link.rows(_COUNT)[0][0]
         if count < self._max_tickets:
             return
         link.execute(tickets.delete().where((tickets.c.expires_us <= link.now_us) | (tickets.c.uses < 1)))
-        count = link.execute(sa.select(sa.func.count()).select_from(tickets)).scalar_one()
+        count = link.rows(_COUNT)[0][0]
         if count >= self._max_tickets:
             oldest = sa.select(tickets.c.id).order_by(tickets.c.id).limit(count - self._max_tickets + 1)
             link.execute(tickets.delete().where(tickets.c.id.in_(oldest.scalar_subquery())))

@@ -319,7 +319,7 @@ class SqlLedger:
         if head < replica.seen:  # the database was put back to an earlier state
             replica.start_over()
         if head > replica.seen:
-            for event in link.execute(_LATER, {"row_id": replica.row_id, "seen": replica.seen}):
+            for event in link.rows(_LATER, {"row_id": replica.row_id, "seen": replica.seen}):
                 replica.replay(event.body)
             replica.seen = head
         replica.dropped.extend(self.store.take_dropped(link, replica.owner))
@@ -395,13 +395,13 @@ class SqlLedger:
 
     @staticmethod
     def _row(link: Link, owner: str) -> Any:
-        return link.execute(_OWNED, {"owner": owner}).first()
+        return link.first(_OWNED, {"owner": owner})
 
     def _locked(self, link: Link, replica: Replica) -> Any:
         """Locks the session's row; nothing where the session is over."""
         if replica.row_id is None:
             return None
-        row = link.execute(_LOCKED, {"row_id": replica.row_id}).first()
+        row = link.first(_LOCKED, {"row_id": replica.row_id})
         if row is None or row.evicted:
             return None
         if row.used_us < link.now_us - self._max_age_us:
@@ -413,14 +413,14 @@ class SqlLedger:
         """Forgets the sessions whose time is over, and evicts those used longest ago where there are too many."""
         c = sessions.c
         old = sa.select(c.id, c.owner).where(c.used_us < link.now_us - self._max_age_us, c.owner != newest)
-        found = link.execute(old.limit(_AT_ONCE).with_for_update(skip_locked=True)).all()
+        found = link.rows(old.limit(_AT_ONCE).with_for_update(skip_locked=True))
         self._remove(link, [r.id for r in found], [r.owner for r in found])
         for evicted, bound in ((0, self._max_sessions), (1, _REMEMBERED * self._max_sessions)):
-            count = link.execute(sa.select(sa.func.count()).where(c.evicted == evicted)).scalar_one()
+            count = link.rows(sa.select(sa.func.count()).where(c.evicted == evicted))[0][0]
             if count <= bound:
                 continue
             oldest = sa.select(c.id, c.owner).where(c.evicted == evicted, c.owner != newest).order_by(c.used_us, c.id)
-            found = link.execute(oldest.limit(min(count - bound, _AT_ONCE)).with_for_update(skip_locked=True)).all()
+            found = link.rows(oldest.limit(min(count - bound, _AT_ONCE)).with_for_update(skip_locked=True))
             if evicted:
                 self._remove(link, [r.id for r in found])
             else:

@@ -59,9 +59,9 @@ def migrate(link: Link, *, key_check: str, steps: Sequence[Sequence[str]] = MIGR
         if not link.has_table(schema.name):
             link.text(f"CREATE TABLE {schema.name} (version INTEGER NOT NULL, key_check TEXT NOT NULL)")
             link.execute(schema.insert().values(version=0, key_check=key_check))
-    row = link.execute(schema.select()).one()
+    row = link.first(schema.select())
     if row.version < len(steps):
-        row = link.execute(schema.select().with_for_update()).one()
+        row = link.first(schema.select().with_for_update())
     if row.version > len(steps):
         raise InvalidInput(
             field="database",

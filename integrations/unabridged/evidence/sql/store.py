@@ -30,7 +30,9 @@ _SUMS: Final = sa.select(
     sa.func.coalesce(sa.func.sum(results.c.bytes), 0),
 ).where(_KEPT)
 _FIRST: Final = sa.select(results.c.since_us).where(_KEPT).order_by(results.c.id).limit(1)
-_OLDEST: Final = sa.select(results.c.id, results.c.records, results.c.bytes).where(_KEPT).order_by(results.c.id)
+_OLDEST: Final = (
+    sa.select(results.c.id, results.c.records, results.c.bytes).where(_KEPT).order_by(results.c.id).limit(1_000)
+)
 _ENOUGH: Final = 1_000
 """How often the bounds are looked at while the store fills: keeping a result costs the same in a full one."""
 
@@ -80,7 +82,7 @@ class SqlStore:
             return False
         name = self._owner_of(owner)
         with self._database.transaction() as link:
-            if link.execute(_KNOWN, {"of": name, "read_id": result.read.id}).first() is None:
+            if link.first(_KNOWN, {"of": name, "read_id": result.read.id}) is None:
                 row = {
                     "owner": name, "read_id": result.read.id, "records": size, "bytes": len(payload),
                     "since_us": link.now_us, "payload": payload,
@@ -96,7 +98,7 @@ class SqlStore:
         """Returns a result, or nothing once it was dropped."""
         with self._database.transaction(reads=True) as link:
             since = link.now_us - self._max_age_us
-            row = link.execute(_FETCH, {"of": self._owner_of(owner), "read_id": read_id, "since_us": since}).first()
+            row = link.first(_FETCH, {"of": self._owner_of(owner), "read_id": read_id, "since_us": since})
         return None if row is None or row.payload is None else _result(row.payload)
 
     def erase(self, owner: str) -> None:
@@ -111,34 +113,35 @@ class SqlStore:
             link: the transaction of the session's turn.
             name: the owner, as it stands in the table.
         """
-        found = list(link.execute(_DROPPED, {"of": name}).scalars())
+        found = [row.read_id for row in link.rows(_DROPPED, {"of": name})]
         if found:
             link.execute(results.delete().where(_GONE, _OF, results.c.read_id.in_(found)), {"of": name})
         return found
 
     def _shrink(self, link: Link) -> None:
         """Drops the oldest of what is too much; their sessions will take note."""
-        count, records, size = link.execute(_SUMS).one()
+        count, records, size = link.rows(_SUMS)[0]
         count, records, size = count - self._max_results, records - self._max_records, size - self._max_bytes
-        last = None
-        for row in link.execute(_OLDEST) if max(count, records, size) > 0 else ():
-            last, count, records, size = row.id, count - 1, records - row.records, size - row.bytes
-            if max(count, records, size) <= 0:
-                break
-        if last is not None:
-            self._drop(link, results.c.id <= last)
+        while max(count, records, size) > 0 and (oldest := link.rows(_OLDEST)):
+            last = 0
+            for row in oldest:
+                last, count, records, size = row.id, count - 1, records - row.records, size - row.bytes
+                if max(count, records, size) <= 0:
+                    break
+            if not self._drop(link, results.c.id <= last):
+                break  # other processes are at it
 
     def _age(self, link: Link) -> None:
         """Drops what is too old."""
-        since, oldest = link.now_us - self._max_age_us, link.execute(_FIRST).scalar()
-        if oldest is not None and oldest < since:
+        since, oldest = link.now_us - self._max_age_us, link.first(_FIRST)
+        if oldest is not None and oldest.since_us < since:
             self._drop(link, results.c.since_us < since)
 
-    def _drop(self, link: Link, which: sa.ColumnElement[bool]) -> None:
-        """Takes the records out; the rows stay until their sessions have taken note, or as long again."""
+    def _drop(self, link: Link, which: sa.ColumnElement[bool]) -> int:
+        """Takes records out, and returns of how many results. The rows stay until their sessions have taken note."""
         link.execute(results.delete().where(_GONE, results.c.since_us < link.now_us - self._max_age_us))
         rows = sa.select(results.c.id).where(_KEPT, which).with_for_update(skip_locked=True)
-        link.execute(
+        return link.execute(
             results.update().where(results.c.id.in_(rows.scalar_subquery())).values(payload=None, since_us=link.now_us)
         )
 
