@@ -16,6 +16,7 @@ from unabridged.contract import UnabridgedError
 PACKAGES = [
     "unabridged",
     "unabridged.answers",
+    "unabridged.audit",
     "unabridged.contract",
     "unabridged.evidence",
     "unabridged.profiles",

@@ -1,0 +1,27 @@
+"""Sharing the blocks of a file among processes, and taking what they found in order."""
+
+from __future__ import annotations
+
+import multiprocessing
+import threading
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Final
+
+from .blocks import Block, Run, run_of
+
+_WORTH_IT: Final = 256
+"""Fewer blocks are looked at faster than a process begins."""
+
+Found = tuple[int, int, Run | None]
+
+
+def runs_of(blocks: Sequence[Block], wanted: Sequence[int], processes: int) -> Iterator[Found]:
+    """Yields what each block is, in the order of the blocks."""
+    if processes < 2 or len(blocks) < _WORTH_IT:
+        yield from (run_of(block, wanted) for block in blocks)
+        return
+    alone = threading.active_count() == 1
+    method = "fork" if alone and "fork" in multiprocessing.get_all_start_methods() else "spawn"
+    with multiprocessing.get_context(method).Pool(processes) as pool:
+        yield from pool.imap(partial(run_of, wanted=wanted), blocks, chunksize=16)

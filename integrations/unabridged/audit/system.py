@@ -1,0 +1,81 @@
+"""What a log asks of the operating system, and where the files of a set lie."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+try:
+    import fcntl
+except ImportError:  # pragma: no cover - no POSIX
+    fcntl = None  # type: ignore[assignment]  # told apart by `HAS_LOCKS`
+
+HAS_LOCKS: Final = fcntl is not None
+_SUFFIX: Final = re.compile(r"(?P<base>.+)\.(?P<number>[0-9]{6})\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """The calls that can fail; a test hands in others."""
+
+    write: Callable[[int, bytes], int] = os.write
+    """Returns how many bytes it took."""
+    fsync: Callable[[int], None] = os.fsync
+
+
+def open_file(path: Path, *, create: bool) -> int:
+    """Opens a file to append to, readable for its owner only where it is made."""
+    flags = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | (os.O_CREAT if create else 0)
+    return os.open(path, flags, 0o600)
+
+
+def try_lock(fd: int) -> bool:
+    """Takes the lock of an open file, and says whether it could. Threads and processes count alike."""
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def unlock(fd: int) -> None:
+    """Gives the lock back."""
+    fcntl.flock(fd, fcntl.LOCK_UN)
+
+
+def sync_folder(path: Path) -> None:
+    """Makes the name of a new file last."""
+    fd = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def numbered(base: Path, number: int) -> Path:
+    """Returns the path of a file of the set: the first bears the name of the log, the others a number behind it."""
+    return base if number == 1 else base.with_name(f"{base.name}.{number:06d}")
+
+
+def base_of(path: Path) -> Path:
+    """Returns the name of the log that a file belongs to."""
+    found = _SUFFIX.match(path.name)
+    return path if found is None else path.with_name(found["base"])
+
+
+def numbers_of(base: Path) -> list[int]:
+    """Returns the numbers of the files of a set that are there, sorted."""
+    try:
+        names = os.listdir(base.parent)
+    except OSError:
+        return []
+    found = {1} if base.name in names else set()
+    for name in names:
+        match = _SUFFIX.match(name)
+        if match is not None and match["base"] == base.name and int(match["number"]) > 1:
+            found.add(int(match["number"]))
+    return sorted(found)

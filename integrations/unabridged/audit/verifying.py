@@ -1,0 +1,301 @@
+"""Proving a log offline and without its key: what was changed, removed, added or moved, and where."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from unabridged.contract.errors import InvalidInput
+
+from .blocks import BLOCK, Block, Run
+from .heads import Head, read_head
+from .keys import Key, Keyed
+from .lines import MAX_LINE, NO_LINE, Line, hash_of, parse
+from .pool import runs_of
+from .system import base_of, numbered, numbers_of
+from .tail import hash_at
+from .verification import MAX_FINDINGS, Anchor, Finding, OpenIntent, Rule, Tear, Verification
+
+
+@dataclass(slots=True)
+class _Walk:
+    """Where the walk over the lines stands."""
+
+    known: dict[int, set[str]]
+    """The hashes that anchors and the head know, by number."""
+    findings: list[Finding] = field(default_factory=list)
+    open: dict[bytes, tuple[str, int]] = field(default_factory=dict)
+    tears: list[Tear] = field(default_factory=list)
+    events: int = 0
+    log: str = ""
+    file: str = ""
+    number: int = 0
+    """Of the file."""
+    line: int = 0
+    n: int = 0
+    hash: str = NO_LINE
+    linked: bool = False
+    """Whether a line was seen that the next one can be compared with."""
+    torn_from: int | None = None
+    torn_line: int = 0
+    opened: bool = False
+    turned: int = 0
+    proven: int = 0
+    seen: set[int] = field(default_factory=set)
+
+    def found(self, rule: Rule, *, line: int | None = None, n: int | None = None) -> None:
+        """Notes a fault."""
+        if len(self.findings) < MAX_FINDINGS:
+            self.findings.append(Finding(self.file, self.line if line is None else line, rule, n))
+
+    # the lines
+
+    def link(self, prev: str, n: int) -> None:
+        """Compares the link and the number of a line with the line before."""
+        if self.turned:
+            self.found("after_turn", n=n)
+            self.turned = 0
+        if not self.linked:
+            self._first(prev, n)
+        elif n != self.n + 1:
+            self.found("number", n=n)
+        elif prev != self.hash:
+            self.found("link", n=n)
+        self.linked = True
+
+    def _first(self, prev: str, n: int) -> None:
+        """Judges the first line of all: what stands before it is nothing, or is known."""
+        if n == 1:
+            if prev != NO_LINE:
+                self.found("link", n=n)
+        elif prev in self.known.get(n - 1, ()):
+            self.at(n - 1, prev)
+        else:
+            self.found("file_missing", n=n - 1)
+
+    def at(self, n: int, line_hash: str) -> None:
+        """Compares a line with what anchors and the head know of its number."""
+        known = self.known.get(n)
+        if known is not None:
+            self.seen.add(n)
+            if known == {line_hash}:
+                self.proven = max(self.proven, n)
+            else:
+                self.found("anchor", n=n)
+
+    def run(self, run: Run) -> None:
+        """Takes a run of events."""
+        if self.torn_from is not None:
+            self._unsealed()
+        first = self.line + 1
+        self.line = first
+        self._expects_opening(run.n)
+        self.link(run.prev, run.n)
+        self.line = first + run.count - 1
+        self.n, self.hash = run.n + run.count - 1, run.hash
+        self.events += run.count
+        for n, line_hash in run.hashes.items():
+            self.at(n, line_hash)
+        if self.open:
+            closed = set(run.outcomes.split(b" ")) if len(self.open) > 8 else run.outcomes
+            for ref in [ref for ref in self.open if ref in closed]:
+                del self.open[ref]
+        for ref, place in run.open.items():
+            self.open[ref] = (self.file, first + place)
+
+    def one(self, raw: bytes, line: Line, fd: int, start: int) -> None:
+        """Takes a line of the right form that begins at an offset."""
+        self.line += 1
+        if line.kind == "seal":
+            self._sealed(line, fd, start)
+        elif self.torn_from is not None:
+            self._unsealed()
+        if line.kind == "file":
+            self._opens(line)
+        elif line.kind != "seal":
+            self._expects_opening(line.n)
+        self.link(line.prev, line.n)
+        self.n, self.hash = line.n, hash_of(raw)
+        self.at(line.n, self.hash)
+        if line.kind == "turn":
+            self.turned = line.next
+        elif line.ref:
+            self.events += 1
+            self._acts(line)
+
+    def _acts(self, line: Line) -> None:
+        ref = line.ref.encode()
+        if line.kind == "intent":
+            self.open[ref] = (self.file, self.line)
+        elif line.kind == "outcome":
+            self.open.pop(ref, None)
+
+    def torn(self, start: int, lines: int = 1) -> None:
+        """Takes lines that have not the form: a crash left them, and a seal must follow, or somebody wrote them."""
+        if self.torn_from is None:
+            self.torn_from, self.torn_line = start, self.line + 1
+        self.line += lines
+
+    def _sealed(self, line: Line, fd: int, start: int) -> None:
+        begins = start if self.torn_from is None else self.torn_from
+        torn = max(0, start - begins - 1)
+        if (line.torn, line.hash) == (torn, hash_at(fd, begins, begins + torn)):
+            self.tears.append(Tear(self.file, self.line, line.n, torn))
+        else:
+            self.found("seal", n=line.n)
+        self.torn_from = None
+
+    def _unsealed(self) -> None:
+        self.found("form", line=self.torn_line)
+        self.torn_from = None
+
+    # the files
+
+    def _opens(self, line: Line) -> None:
+        if self.opened or line.file != self.number or (self.log and line.log != self.log):
+            self.found("file_order", n=line.n)
+        self.opened, self.log = True, self.log or line.log
+
+    def _expects_opening(self, n: int) -> None:
+        if not self.opened:
+            self.found("file_order", n=n)
+            self.opened = True
+
+    def begins(self, file: str, number: int) -> None:
+        """Goes to the next file."""
+        if self.number and (number != self.number + 1 or self.turned != number):
+            self.found("file_missing", line=0)
+        self.file, self.number = file, number
+        self.line, self.turned, self.opened = 0, 0, False
+
+    def ends(self, *, last: bool) -> None:
+        """Leaves a file."""
+        if self.torn_from is not None:
+            if last:
+                self.found("torn", line=self.torn_line)
+            else:
+                self._unsealed()
+            self.torn_from = None
+        if last and self.turned:
+            self.found("file_missing", line=0)
+
+
+def verify(
+    path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    *,
+    anchors: Iterable[Anchor | str] = (),
+    head: Head | str | os.PathLike[str] | None = None,
+    key: Key | None = None,
+    processes: int = 1,
+) -> Verification:
+    """Proves a log: the chain of its lines over all its files, and what anchors and its head know of it.
+
+    Without anchor and head, lines that are missing at the end, and a log that was written anew as a whole, cannot be
+    told: see `proven`.
+
+    Args:
+        path: a file of the log, or several; the others of the same set beside it are found.
+        anchors: lines that were noted elsewhere, `SEQ:HASH`.
+        head: the signed head, or its file.
+        key: checks the signature of the head. Nothing else needs it.
+        processes: how many processes share the work. More than one is worth it from some hundred thousand events.
+
+    Raises:
+        InvalidInput: for an anchor or a head that is none, and for files of several logs.
+    """
+    known: dict[int, set[str]] = {}
+    for anchor in anchors:
+        noted = Anchor.parse(anchor) if isinstance(anchor, str) else anchor
+        known.setdefault(noted.n, set()).add(noted.hash)
+    noted_head = head if isinstance(head, Head) or head is None else read_head(Path(head))
+    if noted_head is not None:
+        known.setdefault(noted_head.n, set()).add(noted_head.hash)
+    walk = _Walk(known)
+    files = _files_of(path)
+    for place, (number, file) in enumerate(files):
+        walk.begins(str(file), number)
+        _walk_file(walk, file, processes)
+        walk.ends(last=place == len(files) - 1)
+    _conclude(walk, noted_head, key)
+    return _verification(walk, files)
+
+
+def _verification(walk: _Walk, files: Sequence[tuple[int, Path]]) -> Verification:
+    return Verification(
+        findings=tuple(walk.findings), events=walk.events, files=tuple(str(file) for _, file in files),
+        open_intents=tuple(OpenIntent(ref.decode(), *where) for ref, where in walk.open.items()),
+        tears=tuple(walk.tears), log=walk.log, last=Anchor(walk.n, walk.hash) if walk.linked else None,
+        proven=walk.proven,
+    )  # fmt: skip
+
+
+def _files_of(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[tuple[int, Path]]:
+    given = [Path(one) for one in ([path] if isinstance(path, str | os.PathLike) else path)]
+    bases = {base_of(one) for one in given}
+    if len(bases) != 1:
+        raise InvalidInput(field="audit.path", rule="must be files of one log")
+    base = bases.pop()
+    found = [(number, numbered(base, number)) for number in numbers_of(base)]
+    if not found or not all(any(one.samefile(file) for _, file in found) for one in given if one.exists()):
+        raise InvalidInput(field="audit.path", rule="must be a file that exists")
+    return found
+
+
+def _conclude(walk: _Walk, head: Head | None, key: Key | None) -> None:
+    if not walk.linked:
+        walk.found("empty", line=0)
+    for n in sorted(set(walk.known) - walk.seen):
+        walk.found("truncated" if n > walk.n else "anchor", line=walk.line if n > walk.n else 0, n=n)
+    if head is not None and head.log != walk.log:
+        walk.found("head", line=0, n=head.n)
+    if head is not None and key is not None and not head.is_signed_with(Keyed(key)):
+        walk.found("head_signature", line=0, n=head.n)
+
+
+def _walk_file(walk: _Walk, path: Path, processes: int) -> None:
+    try:
+        with path.open("rb", buffering=0) as file:
+            size = os.fstat(file.fileno()).st_size
+            blocks = [Block(str(path), start, min(start + BLOCK, size)) for start in range(0, size, BLOCK)]
+            reached = 0
+            for start, end, run in runs_of(blocks, tuple(walk.known), processes):
+                if run is not None and start == reached:
+                    walk.run(run)
+                else:
+                    _walk_lines(walk, file.fileno(), reached, max(end, reached))
+                reached = max(end, reached)
+            _walk_lines(walk, file.fileno(), reached, size)
+    except OSError:
+        walk.found("unreadable", line=0)
+
+
+def _walk_lines(walk: _Walk, fd: int, start: int, end: int) -> None:
+    """Looks at the lines in `start:end` one by one; the last may have no newline."""
+    for at, raw in _split(fd, start, end):
+        line = None if raw is None else parse(raw)
+        if line is None or raw is None:
+            walk.torn(at)
+        else:
+            walk.one(raw, line, fd, at)
+
+
+def _split(fd: int, start: int, end: int) -> Iterator[tuple[int, bytes | None]]:
+    """Yields each line and its offset; nothing in place of one that is too long or has no newline."""
+    rest, at = b"", start
+    too_long = False
+    while start < end:
+        part = os.pread(fd, min(end - start, BLOCK), start)
+        if not part:
+            break
+        start += len(part)
+        *lines, rest = (rest + part).split(b"\n")
+        for raw in lines:
+            yield at, None if too_long else raw
+            at += len(raw) + 1
+            too_long = False
+        if len(rest) > MAX_LINE:
+            too_long, at, rest = True, at, b""
+    if rest or too_long:
+        yield at, None

@@ -1,0 +1,419 @@
+"""Appending to a log: locks, links, seals, the turn to the next file, and the fsync of many events at once."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+from unabridged.contract.errors import InvalidInput
+
+from .errors import AuditFailed, why
+from .events import AuditEvent
+from .heads import Head, write_head
+from .keys import Keyed
+from .lines import MAX_LINE, NO_LINE, event_tail
+from .stamps import Stamps
+from .system import System, numbered, numbers_of, open_file, sync_folder, try_lock, unlock
+from .tail import hash_at, is_ours, opening_of, read_at, tail_of
+
+_SEEN: Final = 16_384
+_UNKNOWN: Final = -1
+_POLL_S: Final = 0.000_2
+_EMPTY: Final = sha256()
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How a log is written."""
+
+    each: bool
+    max_bytes: int
+    sync_s: float
+    lock_s: float
+    now: Callable[[], datetime] | None
+    head: Path | None
+    system: System
+
+
+class Writer:
+    """One open log of one process. `_end` is where its last line ends as far as it knows; after a failure, unknown."""
+
+    def __init__(self, base: Path, rules: Rules, keyed: Keyed) -> None:
+        self._base, self._rules, self._keyed = base, rules, keyed
+        self._write, self._stamp = rules.system.write, Stamps(rules.now)
+        self._holder = _Held(self)
+        self._in_background = not rules.each or rules.head is not None
+        self._lock = threading.Lock()
+        self._seen: set[tuple[str, str]] = set()
+        self._older: set[tuple[str, str]] = set()
+        self._fd = _UNKNOWN
+        self._end, self._n, self._hash, self._log, self._number = _UNKNOWN, 0, NO_LINE, "", 1
+        self._failed: str | None = None
+        self._head_due: Head | None = None
+        self._dirty = threading.Event()
+        self._stop = threading.Event()
+        self._syncer: threading.Thread | None = None
+        self._begin()
+        _open_here.add(self)
+
+    # what a log does
+
+    def append(self, event: AuditEvent, session: str | None) -> None:
+        """Writes an event, unless one of its kind and reference was written before."""
+        tail = event_tail(event, session)
+        key = event.kind, event.ref
+        with self._held():
+            if key in self._seen or key in self._older:
+                return
+            raw = (
+                f'{{"prev":"{self._hash}","ref":"{key[1]}","n":{self._n + 1},"kind":"{key[0]}",'
+                f'"at":"{self._stamp()}","process":"{self._process}"{tail}'
+            ).encode()
+            if len(raw) > MAX_LINE:
+                raise InvalidInput(field="audit.event", rule=f"must fit into a line of {MAX_LINE} bytes")
+            self._put(raw)
+            if self._rules.each:
+                self._make_last(self._fd, self._number)
+            if len(self._seen) >= _SEEN:
+                self._seen, self._older = set(), self._seen
+            self._seen.add(key)
+        if self._in_background and not self._dirty.is_set():
+            self._dirty.set()
+            if self._syncer is None:
+                self._start_syncer()
+
+    def sync(self) -> None:
+        """Makes everything last that was written so far, and then moves the head."""
+        with self._held():
+            self._dirty.clear()
+            head = Head(self._log, self._n, self._hash, self._stamp())
+            fd, number = os.dup(self._fd), self._number
+        rule = None
+        try:
+            self._make_last(fd, number)
+        except OSError as error:
+            rule = why(error)
+        finally:
+            os.close(fd)
+        if rule is not None:
+            raise AuditFailed(rule=rule)
+        if self._rules.head is not None:
+            self._head_due = head
+            with self._held():  # moves the head; where that fails, the next write tries again, and fails with it
+                pass
+
+    def _make_last(self, fd: int, number: int) -> None:
+        """Syncs a file that is still where it was. A failure stays: no later fsync would tell what was lost."""
+        try:
+            self._rules.system.fsync(fd)
+        except OSError:
+            self._failed = "a sync of its file failed"
+            raise
+        mine = os.fstat(fd)
+        try:
+            there = os.stat(numbered(self._base, number))
+        except OSError:
+            there = None
+        if there is None or (mine.st_dev, mine.st_ino) != (there.st_dev, there.st_ino):
+            self._failed = "its file was moved away"
+            raise AuditFailed(rule=self._failed)
+
+    def _move_head(self) -> None:
+        if self._rules.head is not None and self._head_due is not None:
+            write_head(self._rules.head, self._head_due.signed(self._keyed))
+            self._head_due = None
+
+    def head(self) -> Head:
+        """Returns the head, signed."""
+        with self._held():
+            made = Head(self._log, self._n, self._hash, self._stamp())
+        return made.signed(self._keyed)
+
+    def close(self) -> None:
+        """Syncs and closes; once."""
+        if self._fd == _UNKNOWN:
+            return
+        try:
+            if self._pid == os.getpid() and self._failed is None:
+                self.sync()
+        finally:
+            with self._lock:
+                self._failed = self._failed or "it is closed"
+                fd, self._fd = self._fd, _UNKNOWN
+                if fd != _UNKNOWN:
+                    os.close(fd)
+            self._stop.set()
+            self._dirty.set()
+
+    def close_quietly(self) -> None:
+        """Closes a log that nobody holds any more, or when the interpreter ends: nobody could be told."""
+        try:
+            self.close()
+        except (AuditFailed, OSError):
+            return
+
+    def said(self) -> str:
+        """Returns what its repr says."""
+        state = "closed" if self._fd == _UNKNOWN else f"{self._n} lines"
+        return f"file {self._number}, {state}"
+
+    # how it comes to hold the file
+
+    def _held(self) -> _Held:
+        return self._holder
+
+    def _enter(self) -> None:
+        if self._failed is not None:
+            raise AuditFailed(rule=self._failed)
+        if self._pid != os.getpid():
+            self._open_after_fork()
+        self._take(self._fd)
+        end = os.lseek(self._fd, 0, os.SEEK_END)
+        if end != self._end:
+            self._settle(end)
+        if self._end >= self._rules.max_bytes:
+            self._turn()
+        if self._head_due is not None:
+            self._move_head()
+
+    def _take(self, fd: int) -> None:
+        if try_lock(fd):
+            return
+        until = time.monotonic() + self._rules.lock_s
+        while not try_lock(fd):
+            if time.monotonic() > until:
+                raise AuditFailed(rule="another process holds it")
+            time.sleep(_POLL_S)
+
+    def _begin(self) -> None:
+        """Opens the newest file of the set, or the first."""
+        numbers = numbers_of(self._base)
+        self._number = numbers[-1] if numbers else 1
+        self._pid, self._process = os.getpid(), secrets.token_hex(8)
+        rule = None
+        try:
+            self._fd = self._opened(self._number)
+        except OSError as error:
+            rule = why(error)
+        if rule is not None:
+            raise AuditFailed(rule=rule)
+        try:
+            with self._held():
+                pass
+        except BaseException:
+            os.close(self._fd)
+            self._fd = _UNKNOWN
+            raise
+
+    def _opened(self, number: int) -> int:
+        path = numbered(self._base, number)
+        if path.exists() and not path.is_file():
+            raise InvalidInput(field="audit.path", rule="must name a file")
+        return open_file(path, create=True)
+
+    def _open_after_fork(self) -> None:
+        """Opens the file for this process: what was inherited shares its lock with the parent."""
+        inherited = self._fd
+        self._fd = open_file(numbered(self._base, self._number), create=False)
+        os.close(inherited)
+        self._pid, self._process = os.getpid(), secrets.token_hex(8)
+        self._syncer, self._dirty, self._stop = None, threading.Event(), threading.Event()
+
+    # what it writes
+
+    def _put(self, raw: bytes) -> None:
+        """Appends a line. Until it is whole, the end of the file counts as unknown."""
+        end, self._end = self._end, _UNKNOWN
+        self._write_all(raw + b"\n")
+        made = _EMPTY.copy()
+        made.update(raw)
+        self._hash, self._n, self._end = made.hexdigest(), self._n + 1, end + len(raw) + 1
+
+    def _write_all(self, data: bytes) -> None:
+        taken = self._write(self._fd, data)
+        while taken < len(data):
+            more = self._write(self._fd, data[taken:])
+            if more <= 0:
+                raise OSError
+            taken += more
+
+    def _own(self, said: str, *, before: bytes = b"") -> None:
+        """Appends a line of the log's own."""
+        kind, _, rest = said.partition(",")
+        stamped = f'"at":"{self._stamp()}","process":"{self._process}"'
+        raw = f'{{"prev":"{self._hash}","n":{self._n + 1},"kind":"{kind}",{stamped},{rest}}}'.encode()
+        if before:
+            end, self._end = self._end, _UNKNOWN
+            self._write_all(before + raw + b"\n")
+            self._hash, self._n, self._end = sha256(raw).hexdigest(), self._n + 1, end + len(before + raw) + 1
+        else:
+            self._put(raw)
+
+    def _settle(self, size: int) -> None:
+        """Finds out how the file ends, since it is not as this writer left it, and makes its end whole."""
+        if size < self._end:
+            self._failed = "the file is shorter than what was written to it"
+            raise AuditFailed(rule=self._failed)
+        if self._end > 0 and not self._goes_on():
+            self._failed = "the file was changed behind what was written to it"
+            raise AuditFailed(rule=self._failed)
+        tail = tail_of(self._fd, size)
+        if tail.line is None:
+            self._start_file(size)
+            return
+        self._n, self._hash, self._end = tail.line.n, tail.hash, tail.end
+        if not tail.finished or tail.end < size:
+            self._seal(size)
+        if tail.line.kind == "turn":
+            self._move(tail.line.next)
+        elif not self._log:
+            self._learn_log()
+
+    def _mend(self) -> None:
+        """Seals what a failed write left, where that can be done at once; else the next writer does."""
+        try:
+            self._settle(os.lseek(self._fd, 0, os.SEEK_END))
+        except (OSError, AuditFailed):
+            self._end = _UNKNOWN
+
+    def _goes_on(self) -> bool:
+        """Tells whether what stands behind our last line is linked to it, or is no line at all."""
+        found = read_at(self._fd, self._end, 73)
+        return len(found) < 73 or not found.startswith(b'{"prev":"') or found[9:] == self._hash.encode()
+
+    def _seal(self, size: int) -> None:
+        """Says what a crash left behind the last whole line: so many bytes, and their hash."""
+        torn, found = size - self._end, hash_at(self._fd, self._end, size)
+        self._end = size
+        self._own(f'seal,"torn":{torn},"hash":"{found}"', before=b"\n")
+
+    def _start_file(self, size: int) -> None:
+        """Writes the line that opens a file, behind the seal of what a crash left of an earlier try."""
+        if size and not is_ours(self._fd):
+            raise InvalidInput(field="audit.path", rule="must be an audit log, or a file that is new")
+        self._n, self._hash, self._end = 0, NO_LINE, 0
+        log = secrets.token_hex(16)
+        if self._number > 1:
+            log = self._link_to_earlier() or log
+        if size:
+            self._seal(size)
+        self._log = log
+        self._own(f'file,"log":"{log}","file":{self._number}')
+        sync_folder(self._base)
+
+    def _link_to_earlier(self) -> str:
+        """Takes number and hash from the end of the file before, and returns the id of the log."""
+        earlier = open_file(numbered(self._base, self._number - 1), create=False)
+        try:
+            tail = tail_of(earlier, os.lseek(earlier, 0, os.SEEK_END))
+            if tail.line is None or tail.line.kind != "turn":
+                raise AuditFailed(rule="the file before the newest one does not end as it should")
+            self._n, self._hash = tail.line.n, tail.hash
+            opening = opening_of(earlier)
+            return opening.log if opening is not None else ""
+        finally:
+            os.close(earlier)
+
+    def _learn_log(self) -> None:
+        opening = opening_of(self._fd)
+        if opening is not None:
+            self._log = opening.log
+            return
+        self._log = secrets.token_hex(16)
+        self._own(f'file,"log":"{self._log}","file":{self._number}')
+
+    def _turn(self) -> None:
+        """Closes the file with a line that says so, and goes on in the next."""
+        self._own(f'turn,"next":{self._number + 1}')
+        self._rules.system.fsync(self._fd)
+        self._move(self._number + 1)
+
+    def _move(self, number: int) -> None:
+        """Goes to the next file, where other writers may be already. The lock of the old one is held until then."""
+        self._end = _UNKNOWN
+        after = self._opened(number)
+        try:
+            self._take(after)
+        except BaseException:
+            os.close(after)
+            raise
+        left, self._fd, self._number = self._fd, after, number
+        os.close(left)
+        self._settle(os.lseek(after, 0, os.SEEK_END))
+
+    # the fsync of many events at once
+
+    def _start_syncer(self) -> None:
+        with self._lock:
+            if self._syncer is None and not self._stop.is_set():
+                self._syncer = threading.Thread(
+                    target=_sync_on, args=(self, self._dirty, self._stop), name="unabridged-audit", daemon=True
+                )
+                self._syncer.start()
+
+
+class _Held:
+    """The log, held by one thread of one process. What the operating system refuses leaves as an `AuditFailed`."""
+
+    __slots__ = ("_writer",)
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
+
+    def __enter__(self) -> None:
+        writer = self._writer
+        if not writer._lock.acquire(timeout=writer._rules.lock_s):
+            raise AuditFailed(rule="another thread holds it")
+        try:
+            writer._enter()
+        except BaseException as error:
+            self.__exit__(type(error), error, None)
+            raise
+
+    def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
+        writer = self._writer
+        rule = None
+        if error is not None:
+            rule = why(error) if isinstance(error, OSError) else None
+            if rule is not None and writer._end == _UNKNOWN:
+                writer._mend()
+        if writer._fd != _UNKNOWN:
+            unlock(writer._fd)
+        writer._lock.release()
+        if rule is not None:
+            raise AuditFailed(rule=rule)
+
+
+def _sync_on(writer: Writer, dirty: threading.Event, stop: threading.Event) -> None:
+    """Syncs a while after something was written. A failure is told by the next write."""
+    while True:
+        dirty.wait()
+        if stop.wait(writer._rules.sync_s):
+            return
+        try:
+            writer.sync()
+        except AuditFailed:
+            if writer._failed is not None:
+                return
+
+
+_open_here: weakref.WeakSet[Writer] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    """Lets no child wait for a thread that it does not have."""
+    for writer in _open_here:
+        writer._lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
