@@ -15,6 +15,7 @@ from unabridged.gate.declare import UndeclaredSpec
 from unabridged.reading.fleet import read_unit
 from unabridged.reading.page import Failure, Page
 from unabridged.reading.walkers import Ended, Follow, Silent
+from unabridged.sources.sql.servers import Signals
 
 Wrong = Callable[[Any], Any]
 
@@ -65,6 +66,10 @@ def _falsy_token_is_the_end(stop: Any, *_args: Any) -> Any:
 def _short_page_ends_any_walk(stop: Any, _rules: Any, view: Any) -> Any:
     short = view.size_sent is not None and view.raw < view.size_sent
     return Ended("short_page") if short and isinstance(stop, Follow) else stop
+
+
+def _lost_token_is_the_end(flow: dict[str, Any], *_args: Any, **_kwargs: Any) -> dict[str, Any]:
+    return {name: value for name, value in flow.items() if value is not None}
 
 
 def _silence_is_the_end(stop: Any, *_args: Any) -> Any:
@@ -276,6 +281,7 @@ _JUDGE: Final = "unabridged.reading.judge:"
 _EVERY: Final = "layers/test_every_reason.py::"
 _MIXED: Final = "layers/test_mixed_state.py::"
 _WALKING: Final = "reading/test_walking.py::"
+_SCOPE: Final = "profiles/test_scope.py::"
 _JUDGING: Final = "reading/test_judging.py::"
 _RUNTIME: Final = "gate/test_runtime.py::"
 _VALUES: Final = "gate/test_values.py::"
@@ -285,6 +291,17 @@ _LC: Final = "langchain/"
 _LI: Final = "llamaindex/"
 
 READER: Final = (
+    m("every limit is lifted", "unabridged.profiles.format:Asked.holds", gives(True),
+      _SCOPE + "test_a_limit_that_the_request_does_not_lift_narrows_the_read"),
+    m("no limit is lifted", "unabridged.profiles.format:Asked.holds", gives(False),
+      _SCOPE + "test_a_limit_that_the_request_lifts_is_none"),
+    m("limits are nobody's", "unabridged.reading.requests:_within",
+      lambda _: lambda profile, *_rest: profile.model_copy(update={"scope": ()}),
+      _SCOPE + "test_a_limit_of_a_combinator_is_a_limit_of_each_of_its_parts"),
+    m("a document type is read", "unabridged.sources.oaipmh:_refuse", gives(None),
+      "sources/test_oaipmh.py::test_what_is_no_plain_xml_is_not_read"),
+    m("a lost token is the end", "unabridged.sources.oaipmh:_flow", then(_lost_token_is_the_end),
+      "sources/test_oaipmh.py::test_a_later_piece_without_a_token_leaves_the_end_open"),
     m("a failure becomes an empty list", "unabridged.reading.classify:classify", then(_failure_becomes_an_empty_list),
       "reading/test_classification.py::test_a_first_page_that_is_none_leaves_nothing_and_says_why"),
     m("a cap is ignored", _JUDGE + "_cap_reasons", gives([]),
@@ -462,4 +479,22 @@ LLAMAINDEX: Final = (
       then(_caveats_are_dropped), _LI + "test_parser.py::test_an_answer_carries_the_caveats_of_the_session_in_scope",
       room="llamaindex"),
 )  # fmt: skip
-MUTANTS: Final = (*READER, *CONTRACT, *EVIDENCE, *GATE, *ANSWERS, *LANGCHAIN, *LLAMAINDEX)
+SOURCES: Final = (
+    m("a count that is cut itself disproves a cut", "unabridged.sources.sql.judging:_count_is_exact", gives(True),
+      "sources/test_sql.py::test_a_count_that_is_cut_itself_disproves_no_cut_and_is_no_total"),
+    m("one row is no limit wherever it stands", "unabridged.sources.sql.shape:_brings_the_rows", gives(False),
+      "sources/test_sql_shape.py::test_one_row_that_all_rows_come_from_is_a_limit"),
+    m("attached files are one snapshot", "unabridged.sources.sql.servers:SQLite.touched", gives(Signals()),
+      "sources/test_sql.py::test_files_that_are_attached_are_not_one_snapshot"),
+    m("a token below the top is not looked for", "unabridged.sources.aws.paging:_beside",
+      lambda _: lambda shape, _items: iter(shape.members),
+      "sources/test_aws.py::test_a_token_beside_the_list_is_found_also_below_the_top"),
+    m("what did not come is not missed", "unabridged.sources.aws.answers:_says_failed", gives(False),
+      "sources/test_aws.py::test_what_was_asked_for_and_did_not_come_is_a_partial_failure"),
+    m("the first values of a range are all", "unabridged.sources.ldap:_last_of", gives(None),
+      "sources/test_ldap.py::test_values_that_come_in_parts_are_asked_for_to_their_end",
+      "sources/test_ldap.py::test_values_whose_rest_does_not_come_are_not_taken_for_all"),
+    m("any function lists", "unabridged.sources.kubernetes:_name_of", gives("list_"),
+      "sources/test_kubernetes.py::test_arguments_are_refused_without_their_values"),
+)  # fmt: skip
+MUTANTS: Final = (*READER, *CONTRACT, *EVIDENCE, *GATE, *ANSWERS, *SOURCES, *LANGCHAIN, *LLAMAINDEX)
