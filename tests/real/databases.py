@@ -88,6 +88,18 @@ def postgres_15() -> Iterator[Path]:
 
 
 @contextmanager
+def standby_of(folder: Path) -> Iterator[Path]:
+    """Starts a standby of the PostgreSQL 15 whose socket is in a folder, yields the folder of its own."""
+    with _folder() as own:
+        data = own / "data"
+        copy = [POSTGRESQL_15 / "pg_basebackup", "-D", data, "-h", folder, "-U", "postgres", "-R", "-c", "fast"]
+        _run(copy, own)
+        with _served([POSTGRESQL_15 / "postgres", "-D", data, "-k", own, "-c", "listen_addresses="], own) as server:
+            _wait_for(own / ".s.PGSQL.5432", server)
+            yield own
+
+
+@contextmanager
 def mariadb() -> Iterator[Path]:
     """Starts MariaDB and yields its socket; the superuser is `root`, without password."""
     with _folder() as folder:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from real.databases import postgres_15, wait_until
+from real.databases import postgres_15, standby_of, wait_until
 from sqlalchemy.ext.asyncio import create_async_engine
 from unabridged import Budget, Query
 from unabridged.contract import InvalidInput, resume_of
@@ -293,6 +293,45 @@ def test_what_lies_in_no_snapshot_makes_none(owner: sa.Engine, statement: str) -
             connection.exec_driver_sql(made)
     result = read_sql(owner, statement, resource="t", id="id")
     assert (result.status, result.consistency, result.proof.level) == ("complete", "interval", "end_marker")
+
+
+def test_two_states_of_a_standby_are_never_called_one_snapshot() -> None:
+    """A standby does not tell which transactions run, so that its snapshots may look alike and differ."""
+
+    def engine(folder: Path) -> sa.Engine:
+        place = {"host": str(folder), "port": "5432"}
+        return sa.create_engine(sa.URL.create("postgresql+psycopg", "postgres", database="postgres", query=place))
+
+    with postgres_15() as folder:
+        primary = engine(folder)
+        wait_until(lambda: primary.connect().close())
+        with primary.begin() as connection:
+            connection.exec_driver_sql("CREATE TABLE s (id int)")
+        with standby_of(folder) as own:
+            standby = engine(own)
+
+            def read() -> Any:
+                return read_sql(standby, "SELECT * FROM s", resource="s", id="id")
+
+            def shows(number: int) -> None:
+                assert number in read().ids
+
+            wait_until(lambda: read().require_complete(), seconds=30)
+            with primary.connect() as oldest, primary.connect() as other:
+                oldest.exec_driver_sql("INSERT INTO s VALUES (1)")
+                other.exec_driver_sql("INSERT INTO s VALUES (2)")
+                with primary.begin() as third:
+                    third.exec_driver_sql("INSERT INTO s VALUES (3)")
+                wait_until(lambda: shows(3), seconds=30)
+                before, named = read(), scalar(standby, "SELECT pg_current_snapshot()::text")
+                other.commit()
+                wait_until(lambda: shows(2), seconds=30)
+                after, again = read(), scalar(standby, "SELECT pg_current_snapshot()::text")
+            standby.dispose()
+        primary.dispose()
+    assert (before.ids, sorted(after.ids), before.consistency) == ((3,), [2, 3], "snapshot")
+    assert named == again  # what the server says of its snapshots does not tell them apart
+    assert before.scope.snapshot != after.scope.snapshot
 
 
 def test_a_transaction_that_was_begun_since_is_refused_and_left_as_it_is(owner: sa.Engine) -> None:
