@@ -8,6 +8,7 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 from mutants.mutating import Mutant, Room
+from mutants.of_audit import AUDIT
 from unabridged.contract import build_result
 from unabridged.evidence import Verdict
 from unabridged.gate import Entered, Reply, Turn
@@ -497,4 +498,4 @@ SOURCES: Final = (
     m("any function lists", "unabridged.sources.kubernetes:_name_of", gives("list_"),
       "sources/test_kubernetes.py::test_arguments_are_refused_without_their_values"),
 )  # fmt: skip
-MUTANTS: Final = (*READER, *CONTRACT, *EVIDENCE, *GATE, *ANSWERS, *SOURCES, *LANGCHAIN, *LLAMAINDEX)
+MUTANTS: Final = (*READER, *CONTRACT, *AUDIT, *EVIDENCE, *GATE, *ANSWERS, *SOURCES, *LANGCHAIN, *LLAMAINDEX)

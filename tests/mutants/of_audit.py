@@ -1,0 +1,124 @@
+"""Wrong audit logs and wrong verifiers, and the tests that kill them."""
+
+from __future__ import annotations
+
+import hmac
+import os
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+from mutants.mutating import Mutant
+from unabridged.audit.blocks import Run
+from unabridged.audit.lines import hash_of, parse
+
+_VERIFYING: Final = "audit/test_verifying.py::"
+_TAMPERING: Final = "audit/test_tampering.py::"
+_CRASHES: Final = "audit/test_crashes.py::"
+_LOG: Final = "audit/test_log.py::"
+_KEYS: Final = "audit/test_keys.py::"
+_EVENTS: Final = "audit/test_events.py::"
+
+
+def _link_is_ignored(right: Any) -> Any:
+    def link(self: Any, _prev: str, n: int) -> None:
+        right(self, self.hash, n)
+
+    return link
+
+
+def _links_of_a_block_are_ignored(right: Any) -> Any:
+    def run(data: bytes, wanted: Any) -> Any:
+        found = right(data, wanted)
+        raw = data.split(b"\n")[:-1]
+        lines = [parse(line) for line in raw]
+        if found is not None or not all(line and line.ref for line in lines):
+            return found
+        first = lines[0]
+        assert first is not None
+        return Run(first.prev, first.n, len(raw), hash_of(raw[-1]), {}, b"", {})
+
+    return run
+
+
+def _failed_write_is_swallowed(right: Any) -> Any:
+    def write_all(self: Any, data: bytes) -> None:
+        try:
+            right(self, data)
+        except OSError:
+            return
+
+    return write_all
+
+
+def _tear_is_cut_off(_: Any) -> Any:
+    def seal(self: Any, _size: int) -> None:
+        os.ftruncate(self._fd, self._end)
+
+    return seal
+
+
+def _everything_is_written_again(right: Any) -> Any:
+    def append(self: Any, event: Any, session: Any) -> None:
+        self._seen.clear()
+        self._older.clear()
+        right(self, event, session)
+
+    return append
+
+
+def _gaps_go_unseen(right: Any) -> Any:
+    def begins(self: Any, file: str, number: int) -> None:
+        self.number = 0
+        right(self, file, number)
+
+    return begins
+
+
+def _tail_is_kept(right: Any) -> Any:
+    """A writer that trusts what it remembers of the file, whoever wrote behind it."""
+
+    def settle(self: Any, size: int) -> None:
+        if self._end >= 0:
+            self._end = size
+        else:
+            right(self, size)
+
+    return settle
+
+
+def _m(name: str, target: str, wrong: Callable[[Any], Any], *killers: str, errors: tuple[str, ...] = ()) -> Mutant:
+    more = {"errors": errors} if errors else {}
+    return Mutant(f"audit: {name}", f"unabridged.audit.{target}", wrong, [f"tests/{k}" for k in killers], **more)
+
+
+AUDIT: Final = (
+    _m("a link is ignored", "verifying:_Walk.link", _link_is_ignored,
+       _VERIFYING + "test_an_edit_is_found_at_the_line_behind_it",
+       _TAMPERING + "test_any_changed_byte_of_the_log_is_found_given_the_head"),
+    _m("the links inside a block are ignored", "blocks:_run", _links_of_a_block_are_ignored,
+       _VERIFYING + "test_blocks_and_lines_one_by_one_see_the_same"),
+    _m("the head is not compared", "verifying:_conclude", lambda _: lambda *_args: None,
+       _VERIFYING + "test_truncation_is_found_by_the_head_and_by_an_anchor_only",
+       _TAMPERING + "test_no_sequence_of_changes_is_accepted_given_the_head"),
+    _m("a missing file goes unseen", "verifying:_Walk.begins", _gaps_go_unseen,
+       _VERIFYING + "test_a_file_of_the_set_that_is_missing_is_found"),
+    _m("a failed write is swallowed", "writer:Writer._write_all", _failed_write_is_swallowed,
+       _CRASHES + "test_a_write_that_fails_is_an_error_and_leaves_no_half_line_unsealed"),
+    _m("a tear is cut off", "writer:Writer._seal", _tear_is_cut_off,
+       _CRASHES + "test_a_torn_line_is_told_and_then_sealed_and_stays", errors=("AssertionError", "KeyError")),
+    _m("a writer does not look at what others wrote", "writer:Writer._settle", _tail_is_kept,
+       _LOG + "test_two_logs_of_one_process_on_one_file_write_one_chain"),
+    _m("an event is written again", "writer:Writer.append", _everything_is_written_again,
+       _LOG + "test_an_event_of_the_same_kind_and_reference_is_written_once"),
+    _m("a digest has no key", "keys:_derived", lambda _: lambda _key, _use: hmac.new(b"", digestmod="sha256"),
+       _KEYS + "test_a_list_of_candidates_does_not_tell_which_of_them_was_digested",
+       _KEYS + "test_another_key_makes_another_digest"),
+    _m("a digest always correlates", "keys:Keyed._salt", lambda _: lambda _self, _session: bytes(16),
+       _KEYS + "test_a_reference_correlates_where_that_was_asked_for_and_nowhere_else"),
+    _m("texts are written as they come", "events:_token", lambda _: lambda text: text,
+       _EVENTS + "test_a_text_that_is_no_token_becomes_a_mark"),
+    _m("any name is kept", "events:_FIELD", lambda _: re.compile(r"(?s).*\Z"),
+       _EVENTS + "test_a_name_that_is_a_value_in_disguise_is_counted_and_not_kept",
+       errors=("AssertionError", "TypeError")),
+)  # fmt: skip
