@@ -7,7 +7,11 @@ What is wrong is told by field and rule, never by value: a validator's own messa
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
+from datetime import date
+from decimal import Decimal
+from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
 
 from pydantic_core import to_jsonable_python
 
@@ -149,3 +153,23 @@ def _is_of(kinds: Sequence[Any], value: Any) -> bool:
         if (isinstance(value, types) or whole) and (kind == "boolean" or not isinstance(value, bool)):
             return True
     return False
+
+
+_IDS: Final = frozenset({str, int, float})
+_READ_AS_OBJECTS: Final = (UUID, Enum, date, Decimal)
+
+
+def targets_of(value: Any) -> list[Any] | None:
+    """Returns the ids that an argument names: one id, or a list of them; nothing for anything else.
+
+    An id that a tool reads as an object, such as a UUID or a choice, stands as a text in the records.
+    """
+    ids = list(value) if isinstance(value, list | tuple | set | frozenset) else [value]
+    if _IDS.issuperset(map(type, ids)):
+        return ids
+    ids = [jsonable(v) if isinstance(v, _READ_AS_OBJECTS) else v for v in ids]
+    return ids if all(map(_is_id, ids)) else None
+
+
+def _is_id(value: Any) -> bool:
+    return isinstance(value, str | int | float) and not isinstance(value, bool)

@@ -40,7 +40,7 @@ def run_body(
         return refused
     try:
         with entered.scope():
-            value = body()
+            value = entered.write.perform() if entered.acts and entered.write is not None else body()
     except Exception as error:  # noqa: BLE001 - the outermost tool boundary
         return _failed(gate, entered, error, interrupts, handled)
     except BaseException:
@@ -62,7 +62,7 @@ async def arun_body(
         return refused
     try:
         with entered.scope():
-            value = await body()
+            value = await (entered.write.aperform() if entered.acts and entered.write is not None else body())
     except Exception as error:  # noqa: BLE001 - the outermost tool boundary
         return _failed(gate, entered, error, interrupts, handled)
     except BaseException:

@@ -9,7 +9,7 @@ import copy
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from unabridged.actions.approvals import Threshold
 from unabridged.contract import InvalidInput, json_equal
@@ -17,6 +17,9 @@ from unabridged.evidence import Selected, WriteIntent
 
 from .arguments import jsonable
 from .judges import check_judge
+
+if TYPE_CHECKING:
+    from unabridged.actions import Action
 
 SIZES: Final = (
     "limit", "page_size", "per_page", "size", "top_k", "k", "max_results", "max_items", "max_records", "num_results",
@@ -219,6 +222,7 @@ class WriteSpec:
         show: the arguments whose values may stand on the card that a person decides on.
         purpose: what the write is for, in a few plain words; it stands on the card.
         max_targets: how many ids one call may touch.
+        action: the contract of the write, where it has one; see `write_spec`.
     """
 
     effect: Literal["write"] = "write"
@@ -235,6 +239,7 @@ class WriteSpec:
     show: Sequence[str] = ()
     purpose: str | None = None
     max_targets: int | None = None
+    action: Action | None = None
     _demands: WriteIntent | None = field(default=None, init=False, repr=False, compare=False)
     """What every call demands, checked once; nothing where a call's arguments have a part in it."""
 
@@ -276,7 +281,7 @@ class WriteSpec:
     @property
     def is_plain(self) -> bool:
         """Whether nothing but the verdict stands between a call and its body."""
-        return self.recheck is None and self.selection is None and self.approval is None
+        return self.recheck is None and self.selection is None and self.approval is None and self.action is None
 
     @property
     def is_open(self) -> bool:

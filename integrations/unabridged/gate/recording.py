@@ -48,16 +48,16 @@ class Record:
         self._why = why
         self._ref: str | None = None
 
-    def refused(self, verdict: Verdict) -> None:
+    def refused(self, verdict: Verdict, *, outcome: str = "refused") -> None:
         """Writes down that the call may not run."""
         self._tell(
             "decision", verdict=verdict.verdict, codes=verdict.codes, reads=tuple(r.id for r in verdict.reads),
-            outcome="refused",
+            outcome=outcome,
         )  # fmt: skip
 
-    def invalid(self) -> None:
-        """Writes down that the arguments broke a rule."""
-        self._tell("decision", verdict="refuse", outcome="invalid_request")
+    def invalid(self, error: str = "invalid_request") -> None:
+        """Writes down that the arguments broke a rule, or are nothing that may be asked for."""
+        self._tell("decision", verdict="refuse", outcome=error)
 
     def approval(self, kind: str, by: str) -> None:
         """Writes down what was decided on a card, and what kind of approver did."""

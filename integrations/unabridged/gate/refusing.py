@@ -138,6 +138,28 @@ def invalid_request(tool: str, problems: Sequence[tuple[str, str]]) -> Reply:
     return Reply(content=dumps(document), artifact={"unabridged": {"error": "invalid_request"}}, is_error=True)
 
 
+_REJECTED: Final[dict[str, str]] = {
+    "reference_invalid": "A reference is not valid for this call.",
+    "forbidden": "This may not be started here.",
+}
+
+
+def rejected(tool: str, error: str, problems: Sequence[tuple[str, str]]) -> Reply:
+    """Returns the refusal of a call that breaks the contract of its action.
+
+    Args:
+        tool: the tool's name.
+        error: `invalid_request`, `reference_invalid` or `forbidden`.
+        problems: pairs of field and rule.
+    """
+    if error == "invalid_request":
+        return invalid_request(tool, problems)
+    document: dict[str, Any] = {"error": error, "tool": printable_name(tool), "message": _REJECTED[error]}
+    if problems:
+        document["problems"] = [{"field": f, "rule": r} for f, r in problems if printable_name(f) == f][:20]
+    return Reply(content=dumps(document), artifact={"unabridged": {"error": error}}, is_error=True)
+
+
 def tool_failed(tool: str) -> Reply:
     """Returns what an agent learns of a write or a neutral tool that raised: that it did, and nothing it said."""
     document = {

@@ -10,12 +10,9 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
-from decimal import Decimal
-from enum import Enum
+from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any, Final, assert_never
-from uuid import UUID
 
 from unabridged import _ambient
 from unabridged.actions.approvals import Approver
@@ -24,7 +21,6 @@ from unabridged.contract import ReadHeader, ReadResult, Reason, Scope, build_res
 from unabridged.evidence import DEADLINE_S, Asked, Session, Verdict
 
 from . import followup
-from .arguments import jsonable
 from .declare import MAX_DEADLINE_S, FollowUpSpec, NeutralSpec, ReadSpec, Spec, UndeclaredSpec, WriteSpec
 from .presenting import MAX_BYTES, Reply, read_reply
 from .recording import Record
@@ -59,8 +55,6 @@ NO_CHANGES: Final[Mapping[str, Any]] = MappingProxyType({})
 _STRICTEST: Final = WriteSpec()
 """How a call of an undeclared tool is judged."""
 _UNCHANGED = nullcontext()
-_IDS = frozenset({str, int, float})
-_READ_AS_OBJECTS = (UUID, Enum, date, Decimal)
 _ANY_TARGET = "\0"
 """Stands for a target that is not known yet: no record has this id."""
 
@@ -78,6 +72,11 @@ class Entered:
     """The values of the arguments that the framework or the author of the tool gave, and no model may see."""
     write: Write | None = None
     """For a write, what is left to be done before its body may run."""
+
+    @property
+    def acts(self) -> bool:
+        """Whether an action does the work, in the place of the body."""
+        return self.write is not None and self.write.spec.action is not None
 
     @property
     def changes(self) -> Mapping[str, Any]:
@@ -224,11 +223,7 @@ class Gate:
             approve=approve,
             record=Record(sink, action=self.name, args=call.args, session=session, why=spec.independent),
         )  # fmt: skip
-        value = None if spec.targets is None else call.args.get(spec.targets)
-        targets = None if value is None else targets_of(value)
-        if value is not None and targets is None:
-            return write.refuse_arguments([(spec.targets or "", "must be an id or a list of ids")])
-        return write.judge(targets) or Entered(call, session, write=write)
+        return write.judge() or Entered(call, session, write=write)
 
     def _same_turn(self, turn: Turn, session: Session | None) -> list[Asked]:
         """The reads that were asked for beside this call; they have shown nothing yet."""
@@ -361,19 +356,3 @@ def warn_undeclared(name: str) -> None:
             "the tool %s is not declared: its calls are judged as writes and its results prove nothing; declare it "
             "with reads={%r: ...}, writes={%r: [...]} or neutral=[%r]", name, name, name, name
         )  # fmt: skip
-
-
-def targets_of(value: Any) -> list[Any] | None:
-    """Returns the ids that an argument names: one id, or a list of them; nothing for anything else.
-
-    An id that a tool reads as an object, such as a UUID or a choice, stands as a text in the records.
-    """
-    ids = list(value) if isinstance(value, list | tuple | set | frozenset) else [value]
-    if _IDS.issuperset(map(type, ids)):
-        return ids
-    ids = [jsonable(v) if isinstance(v, _READ_AS_OBJECTS) else v for v in ids]
-    return ids if all(map(_is_id, ids)) else None
-
-
-def _is_id(value: Any) -> bool:
-    return isinstance(value, str | int | float) and not isinstance(value, bool)

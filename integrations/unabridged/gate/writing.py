@@ -12,7 +12,7 @@ import inspect
 import logging
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from unabridged.actions.approvals import (
     ApprovalStale,
@@ -23,16 +23,20 @@ from unabridged.actions.approvals import (
     make_card,
     redeem_approval,
 )
+from unabridged.actions.outcomes import Outcome, TargetOutcome, outcome_of
 from unabridged.contract import InvalidInput, TicketRefused, id_key, printable_name, safe_id
 from unabridged.contract.ids import id_key_set
 from unabridged.evidence import Asked, Selected, Session, Verdict, WriteIntent
 
-from .arguments import jsonable
+from .arguments import jsonable, targets_of
 from .declare import WriteSpec
 from .presenting import Reply, dumps
 from .recording import Record
-from .refusing import guard_failed, invalid_request, refusal, refused_without_session
+from .refusing import guard_failed, invalid_request, refusal, refused_without_session, rejected
 from .values import kind_of
+
+if TYPE_CHECKING:
+    from unabridged.actions import Action, Admitted
 
 _log = logging.getLogger("unabridged.gate")
 REVIEWABLE: Final = frozenset(
@@ -85,16 +89,23 @@ class Write:
         self._approve = approve
         self._record = record
         self._targets: list[Any] | None = None
+        self._admitted: Admitted | None = None
         self._token: Any = None
         self._selected: Selected | None = None
         self._verdict = Verdict("allow")
         self._card: Card | None = None
 
-    def judge(self, targets: list[Any] | None) -> Reply | None:
+    def judge(self) -> Reply | None:
         """Returns why the call may not run, or nothing where it may once `before` is done. Nothing is changed."""
         spec = self.spec
         if not self.name:
             raise InvalidInput(field="tool", rule="must have a name")
+        if spec.action is not None and (refused := self._admit(spec.action)) is not None:
+            return refused
+        value = None if spec.targets is None else self.args.get(spec.targets)
+        targets = None if value is None else targets_of(value)
+        if value is not None and targets is None:
+            return self.refuse_arguments([(spec.targets or "", "must be an id or a list of ids")])
         self._targets = targets
         if spec.max_targets is not None and targets is not None and len(targets) > spec.max_targets:
             return self.refuse_arguments([(spec.targets or "", "names more ids than one call may touch")])
@@ -106,6 +117,17 @@ class Write:
                 return refused
             self._verdict = self._judged(self.session, spec)
         return self._weighed()
+
+    def _admit(self, action: Action) -> Reply | None:
+        """Holds the call to the contract of its action: its input, its references, and who may start it."""
+        from unabridged.actions import Rejected
+
+        admitted = action.admit(self.args, session=self.session)
+        if isinstance(admitted, Rejected):
+            self._record.invalid(admitted.error)
+            return rejected(self.name, admitted.error, admitted.problems)
+        self._admitted, self.args = admitted, admitted.args
+        return None
 
     def refuse_arguments(self, problems: Sequence[tuple[str, str]]) -> Reply:
         """Returns the refusal of arguments that break a rule."""
@@ -272,11 +294,31 @@ class Write:
         return None
 
     def _refused(self, verdict: Verdict, *, note: str = "", deadline_s: float | None = None) -> Reply:
+        action = self.spec.action
+        if action is not None and action.question and REVIEWABLE.issuperset(verdict.codes):
+            self._record.refused(verdict, outcome="undetermined")
+            return _told(Outcome.undetermined(verdict.codes))
         self._record.refused(verdict)
         return refusal(self.name, verdict, has=self._has, note=note, deadline_s=deadline_s)
 
+    def perform(self) -> Outcome:
+        """Does what the action of the call says. It stands in the place of a body."""
+        action, admitted = self.spec.action, self._admitted
+        assert action is not None
+        assert admitted is not None
+        return action.perform(admitted, session=self.session, targets=self._targets)
+
+    async def aperform(self) -> Outcome:
+        """As `perform`, without blocking."""
+        action, admitted = self.spec.action, self._admitted
+        assert action is not None
+        assert admitted is not None
+        return await action.aperform(admitted, session=self.session, targets=self._targets)
+
     def done(self, value: Any) -> Reply:
         """Writes down that the body returned, and makes its reply: a partial one where targets were left out."""
+        if isinstance(value, Outcome):
+            return self._came_of(value)
         count = None if self._targets is None else len(self._targets)
         self._record.outcome("partial" if self.left_out else "done", done=count, not_done=len(self.left_out))
         if not self.left_out:
@@ -294,9 +336,23 @@ class Write:
         }
         return Reply(content=dumps(document), artifact={"unabridged": {"status": "partial"}})
 
+    def _came_of(self, outcome: Outcome) -> Reply:
+        """Writes down what came of an action, and tells it."""
+        if self.left_out:
+            changed = [TargetOutcome(t, "changed", "target_changed") for t in self.left_out]
+            outcome = outcome_of([*outcome.targets, *changed])
+        self._record.outcome(outcome.code or outcome.status, done=outcome.done, not_done=outcome.not_done)
+        return _told(outcome)
+
     def ended(self, outcome: str) -> None:
         """Writes down that the body brought nothing: `failed` or `cancelled`."""
         self._record.outcome(outcome)
+
+
+def _told(outcome: Outcome) -> Reply:
+    told = {"status": outcome.status, "code": outcome.code, "codes": list(outcome.reasons)}
+    artifact = {"unabridged": {name: value for name, value in told.items() if value}}
+    return Reply(content=dumps(outcome.document()), artifact=artifact, is_error=outcome.is_error)
 
 
 def _is_reviewable(verdict: Verdict) -> bool:
