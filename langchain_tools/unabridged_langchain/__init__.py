@@ -22,7 +22,7 @@ from unabridged.gate.refusing import CallRefused
 from ._followups import continue_read_tool, count_read_tool
 from ._handler import PartialReadGuard
 from ._parser import CoverageOutputParser
-from ._verbs import as_read_tool, as_write_tool, neutral_tool, protect, read_tool, write_tool
+from ._verbs import action_tool, as_read_tool, as_write_tool, neutral_tool, protect, read_tool, write_tool
 from .approvals import interrupt_for_approval
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ __all__ = [
     "FromArgument",
     "PartialReadGuard",
     "Threshold",
+    "action_tool",
     "as_read_tool",
     "as_write_tool",
     "continue_read_tool",

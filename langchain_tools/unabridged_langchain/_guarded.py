@@ -45,6 +45,7 @@ class Carried:
         self.any_name = any_name
         self.own_entry = any(getattr(type(tool), n) is not getattr(_plain_class(tool), n) for n in _ENTRIES)
         self.single = isinstance(tool, Tool) and tool.args_schema is None
+        self.acts = isinstance(gate.spec, WriteSpec) and gate.spec.action is not None
         self.by_func = type(tool)._run in (StructuredTool._run, Tool._run) and not self.own_entry
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Carried:
@@ -156,6 +157,8 @@ class GuardedTool:
     def _problems(self: Any, tool_input: dict[str, Any]) -> list[Problem]:
         carried = self._carried
         injected = carried.body.injected
+        if carried.acts:
+            return []  # its action checks for itself
         if isinstance(self.args_schema, dict):
             return json_schema_problems(self.args_schema, tool_input, given=injected)
         if carried.any_name or carried.single or tool_input.keys() <= carried.declared.keys():

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from langchain_core.tools import BaseTool, StructuredTool
 from unabridged.actions.approvals import Threshold
 from unabridged.contract import InvalidInput
+from unabridged.gate.acting import write_spec
 from unabridged.gate.declare import NEUTRAL, ReadSpec, Spec, WriteSpec
 from unabridged.gate.plan import plan, warn_of_hopeless_writes
 from unabridged.gate.runtime import Gate
 
 from ._guarded import carried_by, unwrapped, wrap
+
+if TYPE_CHECKING:
+    from unabridged.actions import Action
 
 Function = Callable[..., Any]
 Intent = Literal["inventory", "sample", "lookup"]
@@ -189,6 +193,29 @@ def as_write_tool(
         approval=approval, show=show, purpose=purpose, max_targets=max_targets,
     )  # fmt: skip
     return made(tool)
+
+
+def action_tool(action: Action) -> BaseTool:
+    """Returns an action as a tool: its input is the schema, and its contract is held where the tool runs.
+
+    What a model sends is checked by the action itself, strictly, and told back by field and rule. What comes back is
+    what the action declares, and nothing else of what its executor got.
+
+    Args:
+        action: the action. Its name and its purpose are those of the tool.
+    """
+
+    def perform(**fields: Any) -> Any:
+        raise NotImplementedError  # the action performs in its place
+
+    async def aperform(**fields: Any) -> Any:
+        raise NotImplementedError
+
+    tool = StructuredTool(
+        name=action.name, description=action.purpose, args_schema=action.input_schema(), func=perform,
+        coroutine=aperform,
+    )  # fmt: skip
+    return wrap(tool, Gate(action.name, write_spec(action)))
 
 
 def protect(

@@ -20,6 +20,7 @@ from unabridged.gate.answering import UnsupportedAnswer
 from .agents import CoverageFunctionAgent
 from .parser import CoverageOutputParser
 from .verbs import (
+    action_tool,
     as_read_tool,
     as_write_tool,
     continue_read_tool,
@@ -40,6 +41,7 @@ __all__ = [
     "FromArgument",
     "Threshold",
     "UnsupportedAnswer",
+    "action_tool",
     "as_read_tool",
     "as_write_tool",
     "continue_read_tool",

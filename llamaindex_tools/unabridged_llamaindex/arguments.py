@@ -59,6 +59,7 @@ class Parameters:
         defaults: the values of arguments that were not sent, where the signature holds them in a `Field`.
         context: the argument that takes the run's context.
         takes: the names that the body takes; `None` when it takes any.
+        checked: whether they are checked here; an action checks its own.
     """
 
     schema: type[BaseModel] | None
@@ -68,6 +69,7 @@ class Parameters:
     defaults: Mapping[str, Any] = field(default_factory=dict)
     context: str | None = None
     takes: frozenset[str] | None = None
+    checked: bool = True
 
     @classmethod
     def of(cls, tool: BaseTool, *, wraps: BaseTool) -> Self:
@@ -117,6 +119,8 @@ class Parameters:
 
     def _problems(self, sent: dict[str, Any]) -> tuple[Problem, ...]:
         schema = self.schema
+        if not self.checked:
+            return ()
         if not sent.keys() <= self.declared:
             is_open = schema is not None and schema.model_config.get("extra") == "allow"
             problems = undeclared(sent, declared=sent if is_open else self.declared, fixed=self.fixed)

@@ -284,6 +284,8 @@ def protected(tool: BaseTool, spec: Spec) -> Protected:
     guarded.__class__ = _class_for(type(tool))
     parameters = Parameters.of(guarded, wraps=tool)
     parameters.check(spec)
+    if isinstance(spec, WriteSpec) and spec.action is not None:
+        parameters = replace(parameters, checked=False)
     aliases = parameters.aliases
     spec = spec.under(aliases) if isinstance(spec, ReadSpec) else spec
     bodies = _function_bodies(tool, parameters) if _is_plain(tool) else _tool_bodies(tool, parameters)

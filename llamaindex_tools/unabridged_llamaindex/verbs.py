@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal, Protocol, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast, overload
 
 from llama_index.core.tools import BaseTool, FunctionTool
 from unabridged.actions.approvals import Threshold
@@ -25,10 +25,14 @@ from unabridged.gate import (
     gate_of,
     plan,
     warn_of_hopeless_writes,
+    write_spec,
 )
 from unabridged.gate.boundary import arun_step, run_step
 
 from .tools import PAUSES, Protected, may_return, protected
+
+if TYPE_CHECKING:
+    from unabridged.actions import Action
 
 Function = Callable[..., Any]
 
@@ -191,6 +195,28 @@ def _decorator(spec: Spec, options: Mapping[str, Any]) -> Decorator:
         return protected(function, spec)
 
     return decorate
+
+
+def action_tool(action: Action) -> FunctionTool:
+    """Returns an action as a tool: its input is the schema, and its contract is held where the tool runs.
+
+    What a model sends is checked by the action itself, strictly, and told back by field and rule. What comes back is
+    what the action declares, and nothing else of what its executor got.
+
+    Args:
+        action: the action. Its name and its purpose are those of the tool.
+    """
+
+    def perform(**fields: Any) -> Any:
+        raise NotImplementedError  # the action performs in its place
+
+    async def aperform(**fields: Any) -> Any:
+        raise NotImplementedError
+
+    tool = FunctionTool.from_defaults(
+        perform, async_fn=aperform, name=action.name, description=action.purpose, fn_schema=action.input
+    )
+    return cast(FunctionTool, protected(tool, write_spec(action)))
 
 
 def as_read_tool(tool: BaseTool, resource: str, **declared: Any) -> Protected:
