@@ -289,3 +289,41 @@ def test_a_log_whose_older_files_were_archived_goes_on(tmp_path: Path) -> None:
     assert found.last
     assert before.last
     assert found.last.n > before.last.n
+
+
+@pytest.mark.parametrize("how", ["cut off", "replaced", "garbage"])
+def test_a_log_that_its_head_knows_better_is_not_gone_on_with(tmp_path: Path, how: str) -> None:
+    path = written(tmp_path / "audit.jsonl", 3, head=tmp_path / "head")
+    known = (tmp_path / "head").read_bytes()
+    if how == "cut off":
+        path.write_bytes(b"".join(lines(path)[:-1]))
+    elif how == "replaced":
+        path.unlink()
+        written(path, 9)
+    else:
+        (tmp_path / "head").write_bytes(known := b"garbage")
+    with pytest.raises((AuditFailed, InvalidInput), match=r"its head knows|head of an audit log"):
+        opened(path, head=tmp_path / "head")
+    assert (tmp_path / "head").read_bytes() == known
+
+
+def test_a_log_that_is_being_written_is_intact_at_any_time(tmp_path: Path) -> None:
+    path = tmp_path / "audit.jsonl"
+    done = threading.Event()
+
+    def work() -> None:
+        with opened(path, max_bytes=30_000) as log:
+            number = 0
+            while not done.is_set():
+                log.write(intent(number, reads=("r_1",) * 90))
+                number += 1
+
+    opened(path).close()
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        for _ in range(15):
+            assert checked(path) == []
+    finally:
+        done.set()
+        thread.join()

@@ -13,6 +13,7 @@ from typing import Any, Final, Self
 
 from unabridged.contract.errors import InvalidInput
 
+from .errors import AuditFailed
 from .keys import Keyed
 
 FORM: Final = "unabridged/audit-head/1"
@@ -20,6 +21,7 @@ _FIELD: Final = "audit.head"
 _HASH: Final = re.compile(r"[0-9a-f]{64}\Z")
 _LOG: Final = re.compile(r"[0-9a-f]{32}\Z")
 _MAX_BYTES: Final = 4_096
+NOT_KNOWN: Final = "it is not the log that its head knows, or its end was cut off"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +75,27 @@ def read_head(path: Path) -> Head:
     raise InvalidInput(field=_FIELD, rule="must be a file with the head of an audit log")
 
 
-def write_head(path: Path, head: Head) -> None:
-    """Puts a head in place of an older one, whole or not at all; one that is newer stays."""
+def head_there(path: Path) -> Head | None:
+    """Returns the head in a file, nothing where there is no file yet, or an empty one."""
     try:
-        before = read_head(path)
-        if before.log == head.log and before.n >= head.n:
-            return
-    except InvalidInput:
-        pass
+        if path.stat().st_size == 0:
+            return None
+    except FileNotFoundError:
+        return None
+    return read_head(path)
+
+
+def write_head(path: Path, head: Head) -> None:
+    """Puts a head in place of an older one, whole or not at all; one that is newer stays.
+
+    Raises:
+        AuditFailed: when the head of another log stands there.
+    """
+    before = head_there(path)
+    if before is not None and before.log != head.log:
+        raise AuditFailed(rule=NOT_KNOWN)
+    if before is not None and before.n >= head.n:
+        return
     made = path.with_name(f"{path.name}.{secrets.token_hex(8)}.tmp")
     fd = os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,6 +46,23 @@ def try_lock(fd: int) -> bool:
 def unlock(fd: int) -> None:
     """Gives the lock back."""
     fcntl.flock(fd, fcntl.LOCK_UN)
+
+
+def whole_size(fd: int) -> int:
+    """Returns the size of a file while nobody writes to it, as far as that can be had without waiting for long."""
+    for _ in range(100):
+        try:
+            fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(0.005)
+            continue
+        except (OSError, AttributeError):  # a file system, or a system, without locks
+            break
+        try:
+            return os.fstat(fd).st_size
+        finally:
+            unlock(fd)
+    return os.fstat(fd).st_size
 
 
 def sync_folder(path: Path) -> None:

@@ -14,7 +14,7 @@ from .heads import Head, read_head
 from .keys import Key, Keyed
 from .lines import MAX_LINE, NO_LINE, Line, hash_of, parse
 from .pool import runs_of
-from .system import base_of, numbered, numbers_of
+from .system import base_of, numbered, numbers_of, whole_size
 from .tail import hash_at
 from .verification import MAX_FINDINGS, Anchor, Finding, OpenIntent, Rule, Tear, Verification
 
@@ -214,9 +214,11 @@ def verify(
         known.setdefault(noted_head.n, set()).add(noted_head.hash)
     walk = _Walk(known)
     files = _files_of(path)
-    for place, (number, file) in enumerate(files):
+    for place, (number, file) in enumerate(files):  # a log that is being written may get a file meanwhile
         walk.begins(str(file), number)
         _walk_file(walk, file, processes)
+        if place == len(files) - 1 and walk.turned == number + 1:
+            files += [(n, found) for n, found in _files_of(path) if n == walk.turned]
         walk.ends(last=place == len(files) - 1)
     _conclude(walk, noted_head, key)
     return _verification(walk, files)
@@ -257,7 +259,7 @@ def _conclude(walk: _Walk, head: Head | None, key: Key | None) -> None:
 def _walk_file(walk: _Walk, path: Path, processes: int) -> None:
     try:
         with path.open("rb", buffering=0) as file:
-            size = os.fstat(file.fileno()).st_size
+            size = whole_size(file.fileno())
             blocks = [Block(str(path), start, min(start + BLOCK, size)) for start in range(0, size, BLOCK)]
             reached = 0
             for start, end, run in runs_of(blocks, tuple(walk.known), processes):

@@ -18,7 +18,7 @@ from unabridged.contract.errors import InvalidInput
 
 from .errors import AuditFailed, why
 from .events import AuditEvent
-from .heads import Head, write_head
+from .heads import NOT_KNOWN, Head, head_there, write_head
 from .keys import Keyed
 from .lines import MAX_LINE, NO_LINE, event_tail
 from .stamps import Stamps
@@ -127,6 +127,12 @@ class Writer:
             self._failed = "its file was moved away"
             raise AuditFailed(rule=self._failed)
 
+    def _check_head(self) -> None:
+        """Refuses a log that its head knows better: it was cut off, or another one was put in its place."""
+        there = None if self._rules.head is None else head_there(self._rules.head)
+        if there is not None and (there.log != self._log or there.n > self._n):
+            raise AuditFailed(rule=NOT_KNOWN)
+
     def _move_head(self) -> None:
         if self._rules.head is not None and self._head_due is not None:
             write_head(self._rules.head, self._head_due.signed(self._keyed))
@@ -208,7 +214,7 @@ class Writer:
             raise AuditFailed(rule=rule)
         try:
             with self._held():
-                pass
+                self._check_head()
         except BaseException:
             os.close(self._fd)
             self._fd = _UNKNOWN
