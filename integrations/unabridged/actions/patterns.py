@@ -1,0 +1,91 @@
+r"""Whether a pattern bounds a whole text. A pattern without anchors only asks that it stands somewhere in the text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+_BEGINNINGS: Final = ("^", r"\A")
+_ENDS: Final = ("$", r"\Z", r"\z")
+_OPTIONAL: Final = re.compile(r"(?:\^|\\A)[?*{]")
+_LINES: Final = re.compile(r"\(\?[a-zA-Z]*m")
+_PROBES: Final = (
+    "Dear Anna, please call me back tomorrow.\n\t- Bob",
+    "<b>&\"'{}[]()$%!?;:,#|\\/~`^*+= 0",
+    "Grüße an 名前 — ключ \u2028\u202e",
+)
+"""Texts as different as free text can be; a pattern that fits them all keeps nothing out."""
+
+
+def is_anchored(pattern: str) -> bool:
+    """Tells whether a pattern begins at the start and ends at the end of the text, in each of its alternatives."""
+    return not _LINES.search(pattern) and all(_is_anchored(branch) for branch in _branches(pattern))
+
+
+def says_nothing(pattern: str) -> bool:
+    """Tells whether every text fits. What Python cannot read as a pattern is taken to say something."""
+    try:
+        found = re.compile(pattern.replace(r"\z", r"\Z"))
+    except re.error:
+        return False
+    return all(found.search(probe) for probe in _PROBES)
+
+
+def _is_anchored(branch: str) -> bool:
+    begins = branch.startswith(_BEGINNINGS) and not _OPTIONAL.match(branch)
+    ends = branch.endswith(_ENDS) and not _is_escaped(branch)
+    if begins and ends:
+        return True
+    inner = _group(branch)
+    return inner is not None and all(_is_anchored(one) for one in _branches(inner))
+
+
+def _is_escaped(branch: str) -> bool:
+    """Tells whether a `$` at the end is one to be found in the text."""
+    if not branch.endswith("$"):
+        backslashes = len(branch[:-1]) - len(branch[:-1].rstrip("\\"))
+        return backslashes % 2 == 0
+    backslashes = len(branch[:-1]) - len(branch[:-1].rstrip("\\"))
+    return backslashes % 2 == 1
+
+
+def _group(branch: str) -> str | None:
+    """Returns what stands in a group that is the whole of a branch."""
+    if not branch.startswith("(") or not branch.endswith(")"):
+        return None
+    depth = 0
+    for at, character in _outside_classes(branch):
+        depth += (character == "(") - (character == ")")
+        if depth == 0:
+            return re.sub(r"\A\?(:|P?<\w+>)", "", branch[1:-1]) if at == len(branch) - 1 else None
+    return None
+
+
+def _branches(pattern: str) -> list[str]:
+    """Returns the alternatives of a pattern at its top."""
+    cuts, depth = [-1], 0
+    for at, character in _outside_classes(pattern):
+        depth += (character == "(") - (character == ")")
+        if character == "|" and depth == 0:
+            cuts.append(at)
+    return [pattern[a + 1 : b] for a, b in zip(cuts, [*cuts[1:], len(pattern)], strict=True)]
+
+
+def _outside_classes(pattern: str) -> Iterator[tuple[int, str]]:
+    """Yields the characters that are neither escaped nor in a class, with their place."""
+    at, inside = 0, False
+    while at < len(pattern):
+        character = pattern[at]
+        if character == "\\":
+            at += 2
+            continue
+        if inside:
+            inside = character != "]" or pattern[at - 1] == "["
+        elif character == "[":
+            inside = True
+            if pattern[at + 1 : at + 2] == "^":
+                at += 1
+        else:
+            yield at, character
+        at += 1

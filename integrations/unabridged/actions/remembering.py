@@ -1,0 +1,133 @@
+"""What was done already: for each thing that an action did in a session, a note without a value.
+
+The note stands in the ledger, so that workers who share it share the memory. Its name is a keyed digest. An attempt is
+claimed before it is made; one that was claimed and never settled may have happened.
+"""
+
+from __future__ import annotations
+
+import hmac
+import logging
+import secrets
+import threading
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
+
+from unabridged.audit.canonical import canonical
+from unabridged.contract import UnabridgedError
+
+if TYPE_CHECKING:
+    from unabridged.evidence import Session
+
+State = Literal["begun", "done", "failed", "unknown"]
+Claim = Literal["run", "done", "unknown"]
+_log = logging.getLogger("unabridged.actions")
+_KEPT: Final = 10_000
+
+
+class Memory(Protocol):
+    """Remembers attempts by their keys."""
+
+    def key(self, value: Any) -> str:
+        """Returns the keyed digest of JSON values, 64 hex digits."""
+        ...
+
+    def claim(self, key: str, *, again: bool) -> Claim:
+        """Returns whether the attempt may be made now, and if so claims it.
+
+        Args:
+            key: what is to be done.
+            again: whether it may be repeated although it may have happened.
+        """
+        ...
+
+    def settle(self, key: str, state: State) -> None:
+        """Notes what came of an attempt."""
+        ...
+
+
+class SessionMemory:
+    """Remembers in the notes of a session."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._attempts: dict[str, int] = {}
+
+    def __repr__(self) -> str:
+        return f"<SessionMemory of {self._session!r}>"
+
+    def key(self, value: Any) -> str:
+        """Returns the keyed digest of JSON values, by the key of the ledger."""
+        return self._session.tickets.digest(value)
+
+    def claim(self, key: str, *, again: bool) -> Claim:
+        """Returns whether the attempt may be made now, and if so claims it."""
+        while True:
+            note = self._session.note_of(_name(key))
+            state, attempt = note or ("failed", -1)
+            if state == "done":
+                return "done"
+            if state != "failed" and not again:
+                return "unknown"
+            if self._session.first_time(f"{_name(key)}:{attempt + 1}"):
+                self._attempts[key] = attempt + 1
+                self._session.keep_note(_name(key), ["begun", attempt + 1])
+                return "run"
+            if self._session.note_of(_name(key)) == note:
+                return "unknown"  # another has claimed it and not noted it yet
+
+    def settle(self, key: str, state: State) -> None:
+        """Notes what came of an attempt. Where that fails it stays begun: it may have happened."""
+        try:
+            self._session.keep_note(_name(key), [state, self._attempts.get(key, 0)])
+        except UnabridgedError as error:
+            _log.error("what an action did was not noted: %s", type(error).__name__)
+
+
+class ProcessMemory:
+    """Remembers in this process, for actions that run without a session; bounded, the oldest go first."""
+
+    def __init__(self) -> None:
+        self._secret = secrets.token_bytes(32)
+        self._states: OrderedDict[str, State] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def __repr__(self) -> str:
+        return f"<ProcessMemory of {len(self._states)}>"
+
+    def key(self, value: Any) -> str:
+        """Returns the keyed digest of JSON values, by a random key of this process."""
+        return hmac.digest(self._secret, canonical(value), "sha256").hex()
+
+    def claim(self, key: str, *, again: bool) -> Claim:
+        """Returns whether the attempt may be made now, and if so claims it."""
+        with self._lock:
+            state = self._states.get(key, "failed")
+            if state == "done":
+                return "done"
+            if state != "failed" and not again:
+                return "unknown"
+            self._states[key] = "begun"
+            while len(self._states) > _KEPT:
+                self._states.popitem(last=False)
+            return "run"
+
+    def settle(self, key: str, state: State) -> None:
+        """Notes what came of an attempt."""
+        with self._lock:
+            self._states[key] = state
+
+
+class NoMemory(ProcessMemory):
+    """Remembers nothing: what only looks may look again."""
+
+    def claim(self, key: str, *, again: bool) -> Claim:
+        """Lets every attempt be made."""
+        return "run"
+
+    def settle(self, key: str, state: State) -> None:
+        """Notes nothing."""
+
+
+def _name(key: str) -> str:
+    return f"action:{key}"
