@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 try:
     import fcntl
@@ -16,6 +16,10 @@ except ImportError:  # pragma: no cover - no POSIX
     fcntl = None  # type: ignore[assignment]  # told apart by `HAS_LOCKS`
 
 HAS_LOCKS: Final = fcntl is not None
+flock: Final[Any] = fcntl.flock if HAS_LOCKS else None
+TAKE: Final = fcntl.LOCK_EX | fcntl.LOCK_NB if HAS_LOCKS else 0
+LEAVE: Final = fcntl.LOCK_UN if HAS_LOCKS else 0
+_POLL_S: Final = 0.000_2
 _SUFFIX: Final = re.compile(r"(?P<base>.+)\.(?P<number>[0-9]{6})\Z")
 
 
@@ -34,18 +38,18 @@ def open_file(path: Path, *, create: bool) -> int:
     return os.open(path, flags, 0o600)
 
 
-def try_lock(fd: int) -> bool:
-    """Takes the lock of an open file, and says whether it could. Threads and processes count alike."""
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
-def unlock(fd: int) -> None:
-    """Gives the lock back."""
-    fcntl.flock(fd, fcntl.LOCK_UN)
+def take(fd: int, *, within_s: float) -> bool:
+    """Takes the lock of an open file, and says whether it could in time. Threads and processes count alike."""
+    until = time.monotonic() + within_s
+    while True:
+        try:
+            fcntl.flock(fd, TAKE)
+        except BlockingIOError:
+            if time.monotonic() > until:
+                return False
+            time.sleep(_POLL_S)
+        else:
+            return True
 
 
 def whole_size(fd: int) -> int:
@@ -61,7 +65,7 @@ def whole_size(fd: int) -> int:
         try:
             return os.fstat(fd).st_size
         finally:
-            unlock(fd)
+            fcntl.flock(fd, LEAVE)
     return os.fstat(fd).st_size
 
 

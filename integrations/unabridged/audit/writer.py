@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import secrets
 import threading
-import time
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,13 +21,11 @@ from .heads import NOT_KNOWN, Head, head_there, write_head
 from .keys import Keyed
 from .lines import MAX_LINE, NO_LINE, event_tail
 from .stamps import Stamps
-from .system import System, numbered, numbers_of, open_file, sync_folder, try_lock, unlock
+from .system import LEAVE, TAKE, System, flock, numbered, numbers_of, open_file, sync_folder, take
 from .tail import hash_at, is_ours, opening_of, read_at, tail_of
 
 _SEEN: Final = 16_384
 _UNKNOWN: Final = -1
-_POLL_S: Final = 0.000_2
-_EMPTY: Final = sha256()
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +47,12 @@ class Writer:
     def __init__(self, base: Path, rules: Rules, keyed: Keyed) -> None:
         self._base, self._rules, self._keyed = base, rules, keyed
         self._write, self._stamp = rules.system.write, Stamps(rules.now)
-        self._holder = _Held(self)
+        self._held = _Held(self)
+        self._forked = False
         self._in_background = not rules.each or rules.head is not None
         self._lock = threading.Lock()
-        self._seen: set[tuple[str, str]] = set()
-        self._older: set[tuple[str, str]] = set()
+        self._seen: set[str] = set()
+        self._older: set[str] = set()
         self._fd = _UNKNOWN
         self._end, self._n, self._hash, self._log, self._number = _UNKNOWN, 0, NO_LINE, "", 1
         self._failed: str | None = None
@@ -70,12 +68,12 @@ class Writer:
     def append(self, event: AuditEvent, session: str | None) -> None:
         """Writes an event, unless one of its kind and reference was written before."""
         tail = event_tail(event, session)
-        key = event.kind, event.ref
-        with self._held():
+        key = event.kind + event.ref
+        with self._held:
             if key in self._seen or key in self._older:
                 return
             raw = (
-                f'{{"prev":"{self._hash}","ref":"{key[1]}","n":{self._n + 1},"kind":"{key[0]}",'
+                f'{{"prev":"{self._hash}","ref":"{event.ref}","n":{self._n + 1},"kind":"{event.kind}",'
                 f'"at":"{self._stamp()}","process":"{self._process}"{tail}'
             ).encode()
             if len(raw) > MAX_LINE:
@@ -93,7 +91,7 @@ class Writer:
 
     def sync(self) -> None:
         """Makes everything last that was written so far, and then moves the head."""
-        with self._held():
+        with self._held:
             self._dirty.clear()
             head = Head(self._log, self._n, self._hash, self._stamp())
             fd, number = os.dup(self._fd), self._number
@@ -108,7 +106,7 @@ class Writer:
             raise AuditFailed(rule=rule)
         if self._rules.head is not None:
             self._head_due = head
-            with self._held():  # moves the head; where that fails, the next write tries again, and fails with it
+            with self._held:  # moves the head; where that fails, the next write tries again, and fails with it
                 pass
 
     def _make_last(self, fd: int, number: int) -> None:
@@ -140,7 +138,7 @@ class Writer:
 
     def head(self) -> Head:
         """Returns the head, signed."""
-        with self._held():
+        with self._held:
             made = Head(self._log, self._n, self._hash, self._stamp())
         return made.signed(self._keyed)
 
@@ -174,31 +172,16 @@ class Writer:
 
     # how it comes to hold the file
 
-    def _held(self) -> _Held:
-        return self._holder
-
-    def _enter(self) -> None:
+    def _ready(self) -> None:
+        """Opens the file anew in a process that was forked, and fails where no more may be written."""
         if self._failed is not None:
             raise AuditFailed(rule=self._failed)
-        if self._pid != os.getpid():
+        if self._forked:
             self._open_after_fork()
-        self._take(self._fd)
-        end = os.lseek(self._fd, 0, os.SEEK_END)
-        if end != self._end:
-            self._settle(end)
-        if self._end >= self._rules.max_bytes:
-            self._turn()
-        if self._head_due is not None:
-            self._move_head()
 
     def _take(self, fd: int) -> None:
-        if try_lock(fd):
-            return
-        until = time.monotonic() + self._rules.lock_s
-        while not try_lock(fd):
-            if time.monotonic() > until:
-                raise AuditFailed(rule="another process holds it")
-            time.sleep(_POLL_S)
+        if not take(fd, within_s=self._rules.lock_s):
+            raise AuditFailed(rule="another process holds it")
 
     def _begin(self) -> None:
         """Opens the newest file of the set, or the first."""
@@ -213,7 +196,7 @@ class Writer:
         if rule is not None:
             raise AuditFailed(rule=rule)
         try:
-            with self._held():
+            with self._held:
                 self._check_head()
         except BaseException:
             os.close(self._fd)
@@ -231,7 +214,7 @@ class Writer:
         inherited = self._fd
         self._fd = open_file(numbered(self._base, self._number), create=False)
         os.close(inherited)
-        self._pid, self._process = os.getpid(), secrets.token_hex(8)
+        self._pid, self._process, self._forked = os.getpid(), secrets.token_hex(8), False
         self._syncer, self._dirty, self._stop = None, threading.Event(), threading.Event()
 
     # what it writes
@@ -240,9 +223,7 @@ class Writer:
         """Appends a line. Until it is whole, the end of the file counts as unknown."""
         end, self._end = self._end, _UNKNOWN
         self._write_all(raw + b"\n")
-        made = _EMPTY.copy()
-        made.update(raw)
-        self._hash, self._n, self._end = made.hexdigest(), self._n + 1, end + len(raw) + 1
+        self._hash, self._n, self._end = sha256(raw).hexdigest(), self._n + 1, end + len(raw) + 1
 
     def _write_all(self, data: bytes) -> None:
         taken = self._write(self._fd, data)
@@ -380,20 +361,30 @@ class _Held:
         if not writer._lock.acquire(timeout=writer._rules.lock_s):
             raise AuditFailed(rule="another thread holds it")
         try:
-            writer._enter()
+            if writer._failed is not None or writer._forked:
+                writer._ready()
+            try:
+                flock(writer._fd, TAKE)
+            except BlockingIOError:
+                writer._take(writer._fd)
+            end = os.lseek(writer._fd, 0, os.SEEK_END)
+            if end != writer._end:
+                writer._settle(end)
+            if writer._end >= writer._rules.max_bytes:
+                writer._turn()
+            if writer._head_due is not None:
+                writer._move_head()
         except BaseException as error:
             self.__exit__(type(error), error, None)
             raise
 
     def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
         writer = self._writer
-        rule = None
-        if error is not None:
-            rule = why(error) if isinstance(error, OSError) else None
-            if rule is not None and writer._end == _UNKNOWN:
-                writer._mend()
+        rule = why(error) if isinstance(error, OSError) else None
+        if rule is not None and writer._end == _UNKNOWN:
+            writer._mend()
         if writer._fd != _UNKNOWN:
-            unlock(writer._fd)
+            flock(writer._fd, LEAVE)
         writer._lock.release()
         if rule is not None:
             raise AuditFailed(rule=rule)
@@ -418,7 +409,7 @@ _open_here: weakref.WeakSet[Writer] = weakref.WeakSet()
 def _after_fork() -> None:
     """Lets no child wait for a thread that it does not have."""
     for writer in _open_here:
-        writer._lock = threading.Lock()
+        writer._lock, writer._forked = threading.Lock(), True
 
 
 if hasattr(os, "register_at_fork"):
