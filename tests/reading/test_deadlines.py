@@ -5,15 +5,16 @@ from __future__ import annotations
 import socket
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 import httpx
 import httpx2
 import pytest
-from reading.asking import codes, profile
+from reading.asking import codes, keys, profile
 from reading.served import Call, serving
 from unabridged.contract import ReadResult
-from unabridged.reading import Budget, read
+from unabridged.reading import Budget, aread, read
 
 LIBRARIES = pytest.mark.parametrize("lib", [httpx, httpx2], ids=["httpx", "httpx2"])
 ENOUGH_S = 60.0
@@ -69,3 +70,63 @@ def test_a_client_goes_on_as_it_was_after_a_read(lib: Any) -> None:
         time.sleep(1.1)  # the deadline of the read is over, and binds nothing of the caller's
         assert client.get(server.url).json() == {"items": [{"id": 1}]}
         assert soon(server.url, client).complete
+
+
+def late(is_over: threading.Event) -> Callable[[Call], None]:
+    """A whole list that comes only when the test is over, or after a while to a reader that waits for it."""
+
+    def respond(call: Call) -> None:
+        is_over.wait(ENOUGH_S / 6)
+        call.page({"items": [{"id": 1}]})
+
+    return respond
+
+
+@LIBRARIES
+def test_a_timeout_that_a_client_was_given_ends_an_attempt(lib: Any) -> None:
+    is_over = threading.Event()
+    with serving(late(is_over)) as server, lib.Client(timeout=0.2) as client:
+        result = read(profile(), "things", url=server.url, client=client, budget=Budget(max_retries=1))
+        is_over.set()
+    assert (result.status, keys(result)) == ("unavailable", {"SOURCE_UNAVAILABLE:timeout"})
+    assert result.read.requests == 2
+
+
+@LIBRARIES
+async def test_a_timeout_that_a_client_was_given_ends_an_attempt_on_an_event_loop(lib: Any) -> None:
+    is_over = threading.Event()
+    with serving(late(is_over)) as server:
+        async with lib.AsyncClient(timeout=0.2) as client:
+            result = await aread(profile(), "things", url=server.url, client=client, budget=Budget(max_retries=1))
+        is_over.set()
+    assert (result.status, keys(result)) == ("unavailable", {"SOURCE_UNAVAILABLE:timeout"})
+    assert result.read.requests == 2
+
+
+def waits(lib: Any, *, max_seconds: float = 60, **given: Any) -> dict[str, float]:
+    """Returns how long a client is told to wait for each step of an exchange."""
+    told: list[dict[str, float]] = []
+
+    def respond(request: Any) -> Any:
+        told.append(request.extensions["timeout"])
+        return lib.Response(200, json={"items": []})
+
+    with lib.Client(transport=lib.MockTransport(respond), **given) as client:
+        budget = Budget(max_seconds=max_seconds)
+        assert read(profile(), "things", url="https://example.test/", client=client, budget=budget).complete
+    return told[0]
+
+
+@LIBRARIES
+def test_each_step_waits_as_long_as_its_client_was_told_and_no_longer_than_the_budget(lib: Any) -> None:
+    own = lib.Timeout(7, connect=2, pool=None)
+    given = waits(lib, timeout=own)
+    assert {name: given[name] for name in ("connect", "read", "write")} == {"connect": 2, "read": 7, "write": 7}
+    assert given["pool"] > 7
+    assert max(waits(lib, timeout=own, max_seconds=1).values()) <= 1
+    assert max(waits(lib, timeout=None, max_seconds=1).values()) <= 1
+
+
+@LIBRARIES
+def test_the_timeout_that_a_library_gives_to_every_client_is_nobodys_wish(lib: Any) -> None:
+    assert min(waits(lib).values()) > lib.Client().timeout.read

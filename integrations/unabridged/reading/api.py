@@ -64,9 +64,10 @@ def read(
         profile: a profile, the name of a shipped one, a path or a dict.
         query: what is asked, or a resource name.
         url: the address of the first page. A fan-out's holds `{source}` where each source's name goes.
-        client: an `httpx.Client` or `httpx2.Client`; a shared one when not given.
+        client: an `httpx.Client` or `httpx2.Client`; a shared one when not given. A timeout that it was given ends an
+            attempt; the 5 s that its library gives to every client do not.
         headers: header fields such as credentials. They go to the URL's origin only.
-        budget: what may be spent; `Budget()` when not given.
+        budget: what may be spent; `Budget()` when not given. One attempt takes at most 30 s of it.
         in_flight: requests at a time, where sources, parts or pages do not wait for each other. What comes out does
             not depend on it.
         double_walk: walks a second time and compares ids and records; where they are equal, the proof is
@@ -152,7 +153,8 @@ def _start(
     client: Any = None,
 ) -> Resume:
     """Checks every argument before anything is sent."""
-    from .http import BackoffRetries, check_defaults, check_host
+    from .clients import check_defaults
+    from .http import BackoffRetries, check_host
 
     found = load_profile(profile)
     if url is None:
