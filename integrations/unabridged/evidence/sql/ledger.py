@@ -234,6 +234,11 @@ class SqlLedger:
         """Whether several principals use it, so that a session must name its own."""
         return self._shared
 
+    @property
+    def secret(self) -> bytes:
+        """The key of the digests by which a decision is bound to a write; the same in every process."""
+        return self._derived("decisions")
+
     def __repr__(self) -> str:
         return f"<SqlLedger in {self._database.dialect}>"
 
