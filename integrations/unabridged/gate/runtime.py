@@ -222,6 +222,7 @@ class Gate:
             self.name, spec, call.args, session=session, same_turn=self._same_turn(turn, session), has=turn.has,
             approve=approve,
             record=Record(sink, action=self.name, args=call.args, session=session, why=spec.independent),
+            call_id=call.call_id,
         )  # fmt: skip
         return write.judge() or Entered(call, session, write=write)
 

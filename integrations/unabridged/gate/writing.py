@@ -12,9 +12,12 @@ import inspect
 import logging
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from unabridged.actions.approvals import (
+    QUESTIONS,
+    TTL_S,
     ApprovalStale,
     Approver,
     Card,
@@ -62,6 +65,7 @@ class Write:
         has: the names of the tools that the agent has, when they are known.
         approve: who decides on a card, or nothing.
         record: what writes down what happens.
+        call_id: the id of the call.
     """
 
     def __init__(
@@ -75,6 +79,7 @@ class Write:
         has: frozenset[str] | None = None,
         approve: Approver | None = None,
         record: Record,
+        call_id: str | None = None,
     ) -> None:
         self.name = name
         self.spec = spec
@@ -88,6 +93,7 @@ class Write:
         self._has = has
         self._approve = approve
         self._record = record
+        self._call_id = call_id
         self._targets: list[Any] | None = None
         self._admitted: Admitted | None = None
         self._token: Any = None
@@ -181,14 +187,14 @@ class Write:
         if approval is None or approval == "always":
             return approval is not None
         known = len(id_key_set([key for read in self._verdict.reads for key in read.ids])) if self._verdict.reads else 0
-        return approval.is_exceeded(None if self._targets is None else len(self._targets), known=known)
+        return approval.is_exceeded(len(self._targets) if self._targets else None, known=known)
 
     def _asked(self, session: Session) -> Card:
         spec = self.spec
         return make_card(
             session=session, action=self.name, args={**jsonable(dict(self.args)), **self.changes},
             verdict=self._verdict, now=session.tickets.now(), purpose=spec.purpose, targets_arg=spec.targets,
-            targets=self._targets, show=spec.show,
+            targets=self._targets, show=spec.show, call_id=self._call_id,
         )  # fmt: skip
 
     def before(self) -> Steps:
@@ -211,15 +217,11 @@ class Write:
         """Puts the card to whoever decides, and holds the call to what was decided."""
         assert self._approve is not None
         assert self.session is not None
+        lapses_at = self.session.tickets.now() + timedelta(seconds=TTL_S)
+        QUESTIONS.ask(card.question[0], until=card.expires_at)
         try:
-            answer = yield self._approve, (card,)
-        except ApprovalStale:
-            return self._stale()
-        try:
-            if isinstance(answer, str):
-                decision = redeem_approval(self.session, answer, card)
-            else:
-                decision = decision_of(answer, card)
+            answer = yield self._approve, (replace(card),)
+            decision = self._answered(self.session, answer, card, lapses_at)
         except (TicketRefused, ApprovalStale, InvalidInput):
             return self._stale()
         self._record.approval(decision.kind, decision.by)
@@ -230,32 +232,56 @@ class Write:
                 options = ("retry_with_deadline", "abandon")
                 return self._refused(self._stopped(options), note="Read again first.", deadline_s=decision.deadline_s)
             case "approve":
-                return self._confirmed(card)
+                return None if self._still_stands(card) else self._stale()
             case _:
-                return self._narrowed(decision)
+                return self._narrowed(decision) if self._still_stands(card) else self._stale()
 
-    def _confirmed(self, card: Card) -> Reply | None:
-        """Judges the write anew: what was approved must be what stands now."""
+    @staticmethod
+    def _answered(session: Session, answer: Any, card: Card, lapses_at: datetime) -> Decision:
+        """Returns what was answered. What travelled answers one question once, and only while that stands.
+
+        Raises:
+            ApprovalStale: the question has lapsed or was answered, or the answer is about another one.
+            InvalidInput: it is no answer.
+            TicketRefused: it is a token that is not good for this.
+        """
+        if isinstance(answer, str):
+            return redeem_approval(session, answer, card)
+        decision = decision_of(answer, card)
+        travelled = isinstance(answer, Mapping) or (isinstance(answer, Decision) and answer.binding is not None)
+        question, number = card.question
+        is_first = QUESTIONS.answer(question, number=number)
+        if session.tickets.now() >= (card.expires_at if travelled else lapses_at) or (travelled and not is_first):
+            raise ApprovalStale
+        return decision
+
+    def _still_stands(self, card: Card) -> bool:
+        """Judges the write anew: what was decided on must be what stands now, arguments, ids and evidence."""
         assert self.session is not None
-        if self.spec.independent is None:
-            self._verdict = self._judged(self.session, self.spec)
-        if set(self._verdict.codes) - set(card.codes):
-            return self._stale()
-        return None if self._asked(self.session).binding == card.binding else self._stale()
+        spec = self.spec
+        if spec.targets is not None and spec.targets not in self.changes:
+            sent = self.args.get(spec.targets)
+            if (None if sent is None else targets_of(sent)) != self._targets:
+                return False
+        if spec.independent is None:
+            self._verdict = self._judged(self.session, spec)
+        return self._asked(self.session).question[0] == card.question[0]
 
     def _narrowed(self, decision: Decision) -> Reply | None:
         """Lets the write touch what was decided on, and no more."""
         assert self.session is not None
+        known = {key for read in self._verdict.reads for key in read.ids}
         if decision.ids is not None:
-            wanted: Sequence[Any] = decision.ids
-            if self._targets is not None and not id_key_set(wanted) <= id_key_set(self._targets):
+            wanted = list({id_key(i): i for i in decision.ids}.values())
+            if self._targets and not id_key_set(wanted) <= id_key_set(self._targets):
+                return self._stale()
+            if not self._targets and {str(i) for i in known} & {str(i) for i in wanted if id_key(i) not in known}:
                 return self._stale()
         else:
-            known = {key for read in self._verdict.reads for key in read.ids}
             wanted = [i for i in self._targets or self._returned() if id_key(i) in known]
         if not wanted or (self.spec.max_targets is not None and len(wanted) > self.spec.max_targets):
             return self._stale()
-        self._aim(list(wanted))
+        self._aim(wanted)
         if self.spec.independent is None:
             self._verdict = self._judged(self.session, replace(self.spec, allow_returned_targets=True))
         waived = REVIEWABLE if decision.ids is not None else frozenset({"EVIDENCE_WEAK"})

@@ -1,9 +1,13 @@
 """Approvals: the card that a person decides on, the decision, and what it is bound to."""
 
-from .card import Card, CardOption, Freshness, Parameter, Threshold, Unread, make_card
+from .card import TTL_S, Card, CardOption, Freshness, Parameter, Threshold, Unread, make_card
 from .decision import ApprovalStale, Approver, Decision, approve, decision_of, redeem_approval
+from .document import card_from_dict
+from .questions import QUESTIONS
 
 __all__ = [
+    "QUESTIONS",
+    "TTL_S",
     "ApprovalStale",
     "Approver",
     "Card",
@@ -14,6 +18,7 @@ __all__ = [
     "Threshold",
     "Unread",
     "approve",
+    "card_from_dict",
     "decision_of",
     "make_card",
     "redeem_approval",

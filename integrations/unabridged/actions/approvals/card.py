@@ -7,19 +7,27 @@ it may be shown. What a source wrote never does.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Literal, get_args
 
-from unabridged.contract import Consistency, InvalidInput, iso, printable_name, safe_phrase
+from unabridged.answers import Language
+from unabridged.contract import Consistency, InvalidInput, id_key, iso, printable_name, safe_phrase
 from unabridged.evidence import RecordedRead, Session, Verdict
+from unabridged.evidence.scope import Withheld
+
+from .questions import QUESTIONS
 
 CardOption = Literal["approve", "retry_with_deadline", "restrict_to_returned", "go_ahead_for", "abandon"]
 CARD_OPTIONS: Final[tuple[CardOption, ...]] = get_args(CardOption)
 CARD: Final = "unabridged-card/1"
 NOT_SHOWN: Final = "<not shown>"
+TTL_S: Final = 900.0
+"""How long a question stands, in seconds."""
 _LONGEST_SHOWN: Final = 80
+_LONGEST_PURPOSE: Final = 200
+_GREATEST_SHOWN: Final = 2**63
 _PLAIN: Final = re.compile(r"[\w .,:;/()+\-@#]*\Z")
 _KINDS: Final = ((bool, "true or false"), (int, "number"), (float, "number"), (str, "text"), (type(None), "nothing"))
 _WHOLE_AGAIN: Final = frozenset({"EVIDENCE_WEAK"})
@@ -52,10 +60,10 @@ class Threshold:
         """Tells whether a write of so many targets must be approved; one that names none always must.
 
         Args:
-            targets: how many ids it touches.
+            targets: how many ids it touches; none at all means everything to many tools.
             known: how many records were read.
         """
-        if targets is None:
+        if not targets:
             return True
         by_count = self.count is None or targets > self.count
         by_share = self.share is None or targets > self.share * known
@@ -83,7 +91,7 @@ class Unread:
 
     Attributes:
         resource: the declared name.
-        status: `partial`, `unknown`, `unavailable` or `pending`.
+        status: `partial`, `unknown`, `unavailable` or `pending`; `complete` where it was only not shown in full.
         codes: its reasons.
         filters: the names of its filters.
     """
@@ -117,15 +125,20 @@ class Card:
         action: the name of the write.
         purpose: what it is for, in its author's words.
         parameters: its final arguments.
-        targets: how many ids it touches; `None`: it names none.
-        known: how many records were read in its scope.
+        targets: how many ids it touches; `None`: it names none, which means everything to many tools.
+        known: how many records the reads hold that the card tells of. A total only where nothing is unread.
         scope: the resources that it relies on, with the names of their filters.
         unread: what was not read, and why.
         freshness: how old the evidence is; nothing where nothing was read.
         codes: what speaks against the write; empty where only a person's word is asked for.
         options: what can be decided.
-        binding: a keyed digest of action, arguments and evidence, to which a decision is bound.
+        binding: a keyed digest of just this question: session, action, arguments, ids, evidence and call. A decision
+            that travels carries it, and is good for one answer.
+        subject: a keyed digest of session, action, arguments and evidence, without the ids and the call: what a
+            decision that is kept for later (`approve`) is bound to.
         expires_at: when the question lapses.
+        seal: a keyed digest of all the rest, so that a card that came back can be told from one that was changed.
+        question: what the process knows the question by, and how often it was answered; no part of what is shown.
     """
 
     action: str
@@ -139,7 +152,10 @@ class Card:
     codes: tuple[str, ...] = ()
     options: tuple[CardOption, ...] = ("abandon",)
     binding: str = ""
+    subject: str = ""
     expires_at: datetime = field(default_factory=lambda: datetime.now(UTC) + timedelta(minutes=15))
+    seal: str = ""
+    question: tuple[str, int] = field(default=("", 0), repr=False, compare=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the card as JSON values."""
@@ -164,8 +180,30 @@ class Card:
             "codes": list(self.codes),
             "options": list(self.options),
             "binding": self.binding,
+            "subject": self.subject,
             "expires_at": iso(self.expires_at),
+            "seal": self.seal,
         }  # fmt: skip
+
+    def to_text(self, language: Language = "en") -> str:
+        """Returns the card as plain text, in English or German."""
+        from .rendering import text
+
+        return text(self.to_dict(), language)
+
+    def to_html(self, language: Language = "en") -> str:
+        """Returns the card as HTML. Everything is escaped, and there is no script in it."""
+        from .rendering import html
+
+        return html(self.to_dict(), language)
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+    def __rich__(self) -> Any:
+        from .rendering import rich
+
+        return rich(self.to_dict(), "en")
 
     def __repr__(self) -> str:
         return f"<Card {self.action} ({', '.join(self.options)})>"
@@ -182,7 +220,8 @@ def make_card(
     targets_arg: str | None = None,
     targets: Sequence[Any] | None = None,
     show: Collection[str] = (),
-    ttl_s: float = 900.0,
+    ttl_s: float = TTL_S,
+    call_id: str | None = None,
 ) -> Card:
     """Returns the card of a write that a person must decide on.
 
@@ -196,41 +235,83 @@ def make_card(
         targets_arg: the argument that holds the ids.
         targets: the ids.
         show: the names of the arguments whose values may be shown.
-        ttl_s: how long the question stands, in seconds.
+        ttl_s: how long the question stands, in seconds, from when it is first asked.
+        call_id: the id of the call.
     """
     reads = verdict.reads
-    return Card(
+    subject = binding_of(session, action=action, args=args, targets_arg=targets_arg, reads=reads)
+    options = _options(verdict, takes_targets=targets_arg is not None)
+    touched = targets
+    if not touched and "restrict_to_returned" in options:
+        touched = [key for read in reads for key in read.ids]
+    digest = session.tickets.digest
+    keys = sorted({repr(id_key(_whole(value))) for value in touched or ()})
+    question = digest({"subject": subject, "targets": keys, "codes": verdict.codes, "call": call_id})
+    answered, until = QUESTIONS.look(question)
+    card = Card(
         action=printable_name(action),
-        purpose=None if purpose is None else safe_phrase(purpose),
+        purpose=None if purpose is None else _phrase(purpose),
         parameters=tuple(_parameter(name, value, show) for name, value in args.items()),
-        targets=None if targets is None else len(targets),
-        known=len({key for read in reads for key in read.ids}),
+        targets=len(targets) if targets else None,
+        known=_known(reads),
         scope=tuple(dict.fromkeys(_label(read) for read in reads)) or tuple(map(safe_phrase, verdict.missing)),
-        unread=tuple(_unread(read) for read in reads if not read.complete),
+        unread=tuple(_unread(read) for read in reads if not read.complete or _is_cut(read, verdict)),
         freshness=_freshness(reads, now),
         codes=verdict.codes,
-        options=_options(verdict, takes_targets=targets_arg is not None),
-        binding=binding_of(session, action=action, args=args, targets_arg=targets_arg, reads=reads),
-        expires_at=now + timedelta(seconds=ttl_s),
+        options=options,
+        binding=digest({"question": question, "answered": answered}),
+        subject=subject,
+        expires_at=until or now + timedelta(seconds=ttl_s),
+        question=(question, answered),
     )
+    return replace(card, seal=seal_of(session, card))
+
+
+def seal_of(session: Session, card: Card) -> str:
+    """Returns the keyed digest of what a card tells."""
+    return session.tickets.digest({"card": {**card.to_dict(), "seal": ""}})
 
 
 def binding_of(
     session: Session, *, action: str, args: Mapping[str, Any], targets_arg: str | None, reads: Iterable[RecordedRead]
 ) -> str:
-    """Returns the keyed digest of a write and of its evidence. Which ids it touches is no part: they have a ceiling."""
+    """Returns the keyed digest of a write and of its evidence. Which ids it touches is no part: they have a ceiling.
+
+    It is the same for arguments and filters that are equal as JSON values, and another one for any others.
+
+    Raises:
+        InvalidInput: an argument has no JSON form.
+    """
     evidence = sorted(
-        [
-            r.resource,
-            r.status,
-            r.consistency,
-            sorted([n, str(v) if isinstance(v, str) else repr(v)] for n, v in r.filter_key),
-            sorted(r.codes),
-        ]
+        [r.resource, r.status, r.consistency, sorted(_pair(r, name, value) for name, value in r.filter_key),
+         sorted(r.codes)]
         for r in reads
-    )
+    )  # fmt: skip
     others = {name: value for name, value in args.items() if name != targets_arg}
-    return session.tickets.digest({"action": action, "args": others, "evidence": evidence})
+    of = session.key.digest
+    return session.tickets.digest({"session": of, "action": action, "args": others, "evidence": evidence})
+
+
+def _pair(read: RecordedRead, name: str, value: Hashable) -> list[str]:
+    """Returns a filter as texts. A value that was withheld is equal to nothing, as it is for the guard."""
+    kind = "text" if isinstance(value, str) else "other"
+    told = str(value) if isinstance(value, str) else repr(_whole(value))
+    return [name, "withheld", read.id] if isinstance(value, Withheld) else [name, kind, told]
+
+
+def _whole(value: Any) -> Any:
+    """Makes numbers that are equal as JSON values alike: 1.0 becomes 1."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _known(reads: Iterable[RecordedRead]) -> int:
+    """Returns how many records were read: those of one resource once, those without ids as the largest read."""
+    ids: dict[str, set[Hashable]] = {}
+    most: dict[str, int] = {}
+    for read in reads:
+        ids.setdefault(read.resource, set()).update(read.ids)
+        most[read.resource] = max(most.get(read.resource, 0), read.returned)
+    return sum(len(found) or most[resource] for resource, found in ids.items())
 
 
 def _options(verdict: Verdict, *, takes_targets: bool) -> tuple[CardOption, ...]:
@@ -257,17 +338,29 @@ def _parameter(name: str, value: Any, show: Collection[str]) -> Parameter:
 
 def _shown(value: Any) -> Any:
     """Returns a value that may be shown, where it is short and plain."""
-    if value is None or isinstance(value, bool | int | float):
+    if value is None or isinstance(value, bool):
         return value
+    if isinstance(value, int | float):
+        return value if abs(value) < _GREATEST_SHOWN else NOT_SHOWN
     if isinstance(value, str) and len(value) <= _LONGEST_SHOWN and _PLAIN.match(value):
         return value
     return NOT_SHOWN
+
+
+def _phrase(purpose: str) -> str:
+    """Returns the words of the author of the write on one line."""
+    return purpose if purpose.isprintable() and len(purpose) <= _LONGEST_PURPOSE else safe_phrase(purpose)
 
 
 def _label(read: RecordedRead) -> str:
     names = ", ".join(printable_name(n) for n in read.fields)
     resource = printable_name(read.resource)
     return f"{resource} ({names})" if names else resource
+
+
+def _is_cut(read: RecordedRead, verdict: Verdict) -> bool:
+    """Whether the write is held up because less was shown of a read than was read."""
+    return "EVIDENCE_INCOMPLETE" in verdict.codes and "PRESENTATION_LIMIT" in read.codes
 
 
 def _unread(read: RecordedRead) -> Unread:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import hmac
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from math import inf
 from typing import Any, Final, Literal, get_args
 
 from unabridged.contract import InvalidInput, UnabridgedError
 from unabridged.evidence import Session
 
-from .card import CARD_OPTIONS, Card, CardOption
+from .card import CARD_OPTIONS, TTL_S, Card, CardOption, seal_of
 
 By = Literal["person", "policy"]
 _MAPPED: Final = frozenset({"decision", "ids", "deadline_s", "binding", "by"})
@@ -24,6 +26,11 @@ class ApprovalStale(UnabridgedError):
 
     def _message(self, **fields: Any) -> str:
         return "the decision does not fit what was asked"
+
+
+def _is_id(value: object) -> bool:
+    """Tells whether it is a text or a number; what is no number (`nan`) is not itself."""
+    return isinstance(value, str) or (isinstance(value, int | float) and type(value) is not bool and value == value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +60,12 @@ class Decision:
             raise InvalidInput(field="ids", rule="go with go_ahead_for, and only with it")
         if self.ids is not None and not 0 < len(self.ids) <= _MOST_IDS:
             raise InvalidInput(field="ids", rule=f"must be 1 to {_MOST_IDS} ids")
-        if self.ids is not None and not all(
-            isinstance(i, str | int | float) and not isinstance(i, bool) for i in self.ids
-        ):
+        if self.ids is not None and not all(map(_is_id, self.ids)):
             raise InvalidInput(field="ids", rule="must hold ids only: texts and numbers")
         if self.deadline_s is not None and (
-            isinstance(self.deadline_s, bool) or not isinstance(self.deadline_s, int | float) or not self.deadline_s > 0
+            isinstance(self.deadline_s, bool)
+            or not isinstance(self.deadline_s, int | float)
+            or not 0 < self.deadline_s < inf
         ):
             raise InvalidInput(field="deadline_s", rule="must be a number of seconds above 0")
 
@@ -129,19 +136,23 @@ def _read(value: Any) -> Decision:
     )  # fmt: skip
 
 
-def approve(session: Session, card: Card, decision: Decision | bool, *, ttl_s: float = 900.0) -> str:
+def approve(session: Session, card: Card, decision: Decision | bool, *, ttl_s: float = TTL_S) -> str:
     """Keeps a decision that is taken away from the run that asked; returns its token, good once for what it is about.
 
-    It is a ceiling: more targets than the card told of ask again, and so do other arguments and other evidence.
+    It is a ceiling: more targets than the card told of ask again, and so do other arguments and other evidence. Where
+    the write named no targets and is restricted to what was returned, the ceiling is the number of records read.
 
     Raises:
         InvalidInput: the decision, or the time, breaks a rule.
-        ApprovalStale: the card does not offer it.
+        ApprovalStale: the card does not offer it, has lapsed, was changed, or is none of this session.
     """
+    if not hmac.compare_digest(seal_of(session, card), card.seal) or session.tickets.now() >= card.expires_at:
+        raise ApprovalStale
     taken = decision_of(decision, card)
+    restricted = taken.kind == "restrict_to_returned" and card.targets is None
     payload = {
-        "binding": card.binding, "ceiling": card.targets, "kind": taken.kind, "by": taken.by,
-        "ids": None if taken.ids is None else list(taken.ids), "deadline_s": taken.deadline_s,
+        "subject": card.subject, "ceiling": card.known if restricted else card.targets, "kind": taken.kind,
+        "by": taken.by, "ids": None if taken.ids is None else list(taken.ids), "deadline_s": taken.deadline_s,
     }  # fmt: skip
     return session.tickets.issue("approval", action=card.action, ttl_s=ttl_s, payload=payload)
 
@@ -156,12 +167,13 @@ def redeem_approval(session: Session, token: object, card: Card) -> Decision:
     payload = session.tickets.look(token, kind="approval", action=card.action).payload
     if (
         not isinstance(payload, Mapping)
-        or payload.get("binding") != card.binding
+        or payload.get("subject") != card.subject
         or payload["kind"] not in card.options
     ):
         raise ApprovalStale
     ceiling = payload["ceiling"]
-    if ceiling is not None and (card.targets is None or card.targets > ceiling):
+    touched = card.known if payload["kind"] == "restrict_to_returned" and card.targets is None else card.targets
+    if ceiling is not None and (touched is None or touched > ceiling):
         raise ApprovalStale
     session.tickets.redeem(token, kind="approval", action=card.action)
     ids = payload["ids"]
