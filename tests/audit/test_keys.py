@@ -55,13 +55,13 @@ def test_the_log_shows_nothing_of_its_key_and_is_not_pickled(tmp_path: Path) -> 
 
 def _guesses(email: str, digest: str) -> set[str]:
     """What somebody without the key can compute of a candidate, with everything that stands in the file."""
-    salt, text = bytes.fromhex(digest[:32]), email.encode()
+    salt, text = bytes.fromhex(digest[:16]), email.encode()
     made = set()
     for hashed in ("sha256", "blake2b", "sha1", "md5", "sha512"):
         for form in (text, canonical(email), salt + text, salt + canonical(email), canonical(email) + salt):
-            made.add(hashlib.new(hashed, form).hexdigest())
-        made.add(hmac.digest(salt, canonical(email), hashed).hex())
-        made.add(hmac.digest(b"", salt + canonical(email), hashed).hex())
+            made.add(hashlib.new(hashed, form).hexdigest()[:48])
+        made.add(hmac.digest(salt, canonical(email), hashed).hex()[:48])
+        made.add(hmac.digest(b"", salt + canonical(email), hashed).hex()[:48])
     return made
 
 
@@ -71,7 +71,8 @@ def test_a_list_of_candidates_does_not_tell_which_of_them_was_digested(tmp_path:
         log.write(intent(1, digests={"to": digest}))
     stored = json.loads((tmp_path / "audit.jsonl").read_text().splitlines()[1])["digests"]["to"]
     assert stored == digest
-    assert not any(stored[32:] in _guesses(email, stored) or stored in _guesses(email, stored) for email in EMAILS)
+    assert len(stored) == 64
+    assert not any({stored[16:], stored[:48]} & _guesses(email, stored) for email in EMAILS)
     assert not any(Keyed(OTHER_KEY).matches(stored, email) for email in EMAILS)
     assert [email for email in EMAILS if Keyed(KEY).matches(stored, email)] == [EMAILS[417]]
 
@@ -107,7 +108,7 @@ def test_another_key_makes_another_digest() -> None:
     assert mine != other
 
 
-@pytest.mark.parametrize("digest", ["", "zz", "ab" * 16, "\u00e9" * 96])
+@pytest.mark.parametrize("digest", ["", "zz", "ab" * 16, "\u00e9" * 64])
 def test_what_is_no_digest_matches_nothing(digest: str) -> None:
     assert not Keyed(KEY).matches(digest, "x")
 

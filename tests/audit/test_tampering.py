@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import TypeAlias
 
+import pytest
 from audit.logs import intent, opened, outcome, written
 from hypothesis import given
 from hypothesis import strategies as st
 from unabridged.audit import verify
 
 Files: TypeAlias = list[list[bytes]]
-Change: TypeAlias = Callable[[Files], None]
-"""Changes the lines of the files in place."""
+_folder: list[Path] = []
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _a_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    _folder.append(tmp_path_factory.mktemp("tampering"))
+    yield
+    _folder.clear()
+    _logs.cache_clear()
 
 
 @cache
 def _logs() -> tuple[Path, Files, Files]:
     """Returns the folder of a log of three files with a sealed tear, its lines, and those of another log."""
-    folders = [Path(mkdtemp(prefix="audit-")) for _ in range(2)]
+    folders = [_folder[-1] / name for name in ("mine", "other")]
     for folder in folders:
+        folder.mkdir()
         written(folder / "audit.jsonl", 6, max_bytes=4_096)
         with (folder / "audit.jsonl").open("ab") as file:
             file.write(b"torn\0")
@@ -80,7 +88,10 @@ def tampered(draw: st.DrawFn) -> Files:
 
 
 def _put(files: Files) -> Path:
-    folder = Path(mkdtemp(prefix="audit-"))
+    folder = _folder[-1] / "left"
+    folder.mkdir(exist_ok=True)
+    for old in folder.iterdir():
+        old.unlink()
     for number, file in enumerate(files, 1):
         name = "audit.jsonl" if number == 1 else f"audit.jsonl.{number:06d}"
         (folder / name).write_bytes(b"".join(file))

@@ -25,7 +25,8 @@ Key: TypeAlias = bytes | Callable[[], bytes]
 Correlate: TypeAlias = Literal["never", "session", "log"]
 """Where two digests of one value are equal."""
 MIN_KEY_BYTES: Final = 16
-_SALT_BYTES: Final = 16
+_SALT_BYTES: Final = 8
+_MAC_DIGITS: Final = 48
 _SESSIONS: Final = 4_096
 _HEX: Final = re.compile(rb"\s*([0-9A-Fa-f]{32,})\s*\Z")
 
@@ -48,7 +49,7 @@ class Keyed:
         self._known: dict[str, str] = {}
 
     def digest(self, value: Any, *, session: str | None = None) -> str:
-        """Returns a salt of 16 bytes and the HMAC-SHA256 of salt and canonical JSON, in 96 hexadecimal digits.
+        """Returns a salt of 8 bytes and 24 of the HMAC-SHA256 of salt and canonical JSON, in 64 hexadecimal digits.
 
         The salt says where equal values have equal digests: it is random, or made from the session, or zero.
         """
@@ -56,7 +57,7 @@ class Keyed:
         mac = self._digests.copy()
         mac.update(salt)
         mac.update(canonical(value))
-        return salt.hex() + mac.hexdigest()
+        return salt.hex() + mac.hexdigest()[:_MAC_DIGITS]
 
     def matches(self, digest: str, value: Any) -> bool:
         """Tells whether a digest is one of this value; needs the key, as making one does."""
@@ -67,7 +68,7 @@ class Keyed:
             return False
         mac.update(salt)
         mac.update(canonical(value))
-        return hmac.compare_digest(mac.hexdigest().encode(), found.encode())
+        return hmac.compare_digest(mac.hexdigest()[:_MAC_DIGITS].encode(), found.encode())
 
     def session(self, name: str) -> str:
         """Returns the name of a session in the log: a digest of its digest, since that one is made without a key."""
@@ -91,7 +92,7 @@ class Keyed:
         if self._correlate == "log":
             return bytes(_SALT_BYTES)
         if self._correlate == "session" and session is not None:
-            return bytes.fromhex(self.session(session))
+            return bytes.fromhex(self.session(session))[:_SALT_BYTES]
         return secrets.token_bytes(_SALT_BYTES)
 
     def __repr__(self) -> str:

@@ -44,7 +44,7 @@ def _maybe(key: str, form: str) -> str:
     return rf'(?:,"{key}":{form})?+'
 
 
-_DIGEST: Final = rf'{_NAME}:"(?:[0-9a-f]{{32,128}}+|<text>)"'
+_DIGEST: Final = rf'{_NAME}:"[0-9a-f<>tx]{{6,128}}+"'  # or `<text>`, as above
 _DIGESTS: Final = rf'(?:,"digests":\{{{_DIGEST}(?:,{_DIGEST})*+\}})?+'
 _STAMP: Final = rf'"at":{_AT},"process":{_PROCESS}'
 _SUBJECT: Final = rf'"kind":"(?:intent|outcome|decision|approval)",{_STAMP},"action":{_TOKEN}' + _maybe(
@@ -68,7 +68,7 @@ _REST: Final = "".join(
 )
 _USUAL: Final = (
     rf',"verdict":{_TOKEN}{_list("codes", _TOKEN)}{_list("reads", _TOKEN)}{_list("fields", _NAME)}{_DIGESTS}',
-    rf',"outcome":{_TOKEN},"done":{_NUMBER}{_maybe("not_done", _NUMBER)}',
+    rf',"outcome":{_TOKEN}{_maybe("done", _NUMBER)}{_maybe("not_done", _NUMBER)}',
 )
 """What most events say, looked for first: each is a case of the rest, found in half the time."""
 _OWN: Final = "|".join(

@@ -107,7 +107,7 @@ class AuditLog:
 
     @value_free
     def digest(self, value: Any, *, session: str | None = None) -> str:
-        """Returns a keyed digest of a value: a salt of 16 bytes and an HMAC-SHA256, in 96 hexadecimal digits.
+        """Returns a keyed digest of a value: a salt of 8 bytes and 24 of an HMAC-SHA256, in 64 hexadecimal digits.
 
         By default no two digests are equal, also of equal values; see `correlate`. `matches` tells with the key
         whether a digest is one of a value.

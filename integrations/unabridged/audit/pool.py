@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import threading
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -21,6 +20,8 @@ def runs_of(blocks: Sequence[Block], wanted: Sequence[int], processes: int) -> I
     if processes < 2 or len(blocks) < _WORTH_IT:
         yield from (run_of(block, wanted) for block in blocks)
         return
+    import multiprocessing  # only here, since whoever writes a log needs none of it
+
     alone = threading.active_count() == 1
     method = "fork" if alone and "fork" in multiprocessing.get_all_start_methods() else "spawn"
     with multiprocessing.get_context(method).Pool(processes) as pool:
