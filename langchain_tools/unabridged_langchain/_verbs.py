@@ -212,7 +212,7 @@ def action_tool(action: Action) -> BaseTool:
         raise NotImplementedError
 
     tool = StructuredTool(
-        name=action.name, description=action.purpose, args_schema=action.input_schema(), func=perform,
+        name=action.name, description=action.purpose, args_schema=action.input.model_json_schema(), func=perform,
         coroutine=aperform,
     )  # fmt: skip
     return wrap(tool, Gate(action.name, write_spec(action)))

@@ -20,7 +20,7 @@ from unabridged.demo.runs import Answer, RunOutcome, Step
 from unabridged.evidence import session
 
 from ._answers import COVERAGE
-from ._verbs import protect, tool_of
+from ._verbs import action_tool, protect, tool_of
 from .middleware import CoverageMiddleware
 
 _MOST_STEPS: Final = 500
@@ -69,9 +69,9 @@ def run(errand: Errand, *, guarded: bool, model: str | None) -> RunOutcome:
     if not guarded:
         messages = _drive(create_agent(chat, [tool_of(each) for each in errand.plain]), errand.prompt)
         return RunOutcome(Answer(messages[-1].text), steps_in(messages))
-    tools = protect(errand.guarded, reads=errand.reads, writes=errand.writes)
+    tools = [*protect(errand.guarded, reads=errand.reads), *map(action_tool, errand.actions)]
     agent = create_agent(chat, tools, middleware=[CoverageMiddleware()])
-    with session(f"errand-{secrets.token_hex(8)}") as evidence:
+    with session(f"errand-{secrets.token_hex(8)}", principal=errand.principal) as evidence:
         messages = _drive(agent, errand.prompt)
         caveats = [caveat.to_wire() for caveat in evidence.caveats()]
     coverage = messages[-1].additional_kwargs.get(COVERAGE)

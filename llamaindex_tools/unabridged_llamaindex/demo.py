@@ -21,7 +21,7 @@ from unabridged.demo.runs import Answer, RunOutcome, Step
 
 from .agents import CoverageFunctionAgent
 from .messages import calls_in
-from .verbs import protect
+from .verbs import action_tool, protect
 
 _MOST_TURNS: Final = 200
 _numbers: Final = count(1)
@@ -117,8 +117,8 @@ def run(errand: Errand, *, guarded: bool, model: str | None) -> RunOutcome:
         agent = FunctionAgent(tools=list(errand.plain), llm=llm)
         response, steps = asyncio.run(_drive(agent, errand.prompt))
         return RunOutcome(Answer(str(response)), steps)
-    tools = protect(errand.guarded, reads=errand.reads, writes=errand.writes)
-    with session(f"errand-{secrets.token_hex(8)}") as evidence:
+    tools = [*protect(errand.guarded, reads=errand.reads), *map(action_tool, errand.actions)]
+    with session(f"errand-{secrets.token_hex(8)}", principal=errand.principal) as evidence:
         response, steps = asyncio.run(_drive(CoverageFunctionAgent(tools=tools, llm=llm), errand.prompt))
         caveats = [caveat.to_wire() for caveat in evidence.caveats()]
     return RunOutcome(Answer(str(response), caveats, response.metadata["coverage"]), steps)

@@ -11,7 +11,7 @@ from unabridged.demo.errand import Errand
 from unabridged.demo.hasty import Say
 from unabridged.demo.runs import Answer, RunOutcome, Step
 from unabridged.evidence import Session
-from unabridged.gate import Gate, Reply, continue_read, declarations
+from unabridged.gate import Gate, Reply, continue_read, declarations, run_action
 
 _MOST_TURNS = 200
 
@@ -25,12 +25,14 @@ def run(errand: Errand, *, guarded: bool, model: str | None) -> RunOutcome:
         tools: dict[str, Tool] = {tool.__name__: _plain(tool) for tool in errand.plain}
         text, steps = _loop(errand, tools)
         return RunOutcome(Answer(text), steps)
-    specs = declarations(reads=errand.reads, writes=errand.writes)
-    with session("errand") as evidence:
+    specs = declarations(reads=errand.reads)
+    with session("errand", principal=errand.principal) as evidence:
         tools = {
             tool.__name__: _gated(tool, Gate(tool.__name__, specs.of(tool.__name__)), evidence)
             for tool in errand.guarded
         }
+        for action in errand.actions:
+            tools[action.name] = lambda args, action=action: run_action(action, args, session=evidence).content
         tools["continue_read"] = lambda args: _continued(evidence, args)
         text, steps = _loop(errand, tools)
         return RunOutcome(Answer.of(evidence.judge_answer(text)), steps)

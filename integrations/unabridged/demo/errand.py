@@ -1,8 +1,8 @@
 """The errand of the demo, without any framework: the prompt, the tools in two flavours, the scripted model.
 
-A framework room wraps `Errand.plain` as they are, and `Errand.guarded` with its own `protect` and the declarations
-`Errand.reads` and `Errand.writes`. It gives them to an agent with `Errand.prompt`, and drives it with a model whose
-next move is `next_move(history)`.
+A framework room wraps `Errand.plain` as they are, `Errand.guarded` with its own `protect` and the declarations
+`Errand.reads`, and each of `Errand.actions` with its own `action_tool`. It gives them to an agent with `Errand.prompt`,
+and drives it with a model whose next move is `next_move(history)`.
 """
 
 from __future__ import annotations
@@ -13,8 +13,11 @@ from typing import Any, Final, Self
 
 import httpx
 
+from unabridged.actions import Action
+
 from .api import Api
-from .guarded import LONGEST_S, READS, WRITES, GuardedTools
+from .archiving import PRINCIPAL, archive_action
+from .guarded import LONGEST_S, READS, GuardedTools
 from .hasty import Move, next_move
 from .plain import PlainTools
 from .runs import Step
@@ -31,10 +34,10 @@ class Errand:
 
     prompt: str = PROMPT
     """What the user asks for."""
+    principal: str = PRINCIPAL
+    """On whose behalf."""
     reads: dict[str, Any] = READS
     """The declarations of the reading tools, for `protect(..., reads=...)`."""
-    writes: dict[str, Any] = WRITES
-    """The declaration of the writing tool, for `protect(..., writes=...)`."""
 
     def __init__(self, api: Api) -> None:
         self._api = api
@@ -61,15 +64,19 @@ class Errand:
 
     @property
     def guarded(self) -> tuple[Callable[..., Any], ...]:
-        """The tools on Unabridged, not yet protected; the reads return a `ReadResult`."""
+        """The reads on Unabridged, not yet protected; each returns a `ReadResult`."""
         tools = GuardedTools(self._api.url, self._client)
         return (
             tools.list_tenants,
             tools.list_accounts,
             tools.list_assignments,
             tools.search_accounts,
-            tools.archive_accounts,
         )
+
+    @property
+    def actions(self) -> tuple[Action, ...]:
+        """The writes on Unabridged."""
+        return (archive_action(self._client),)
 
     @staticmethod
     def next_move(history: list[Step]) -> Move:

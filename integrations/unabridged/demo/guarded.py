@@ -1,7 +1,7 @@
 """The tools of the errand on Unabridged: the same names, arguments and requests, but each read says what it read.
 
 Nothing here guards anything. The functions return read results; what a result allows is decided by the guard that a
-framework room puts around them, from the declarations `READS` and `WRITES`.
+framework room puts around them, from the declarations `READS`. The write is an action, in `archiving.py`.
 """
 
 from __future__ import annotations
@@ -13,9 +13,6 @@ from typing import Any, Final
 import httpx
 
 from unabridged import Budget, Profile, Query, ReadResult, load_profile, read
-from unabridged.gate import FromArgument
-
-from .plain import archive
 
 PAGES_A_CALL: Final = 3
 """How many pages one tool call reads, so that a turn stays short. The rest is one `continue_read` away."""
@@ -31,17 +28,6 @@ READS: Final[dict[str, Any]] = {
     "search_accounts": {"resource": "account_search"},
 }
 """What `protect` is told of the tools that read."""
-
-WRITES: Final[dict[str, Any]] = {
-    "archive_accounts": {
-        "relies_on": [
-            {"resource": "accounts", "filters": {"tenant": FromArgument("tenant"), "owner": None}},
-            {"resource": "assignments", "filters": {"tenant": FromArgument("tenant")}},
-        ],
-        "targets": "account_ids",
-    },
-}
-"""What `protect` is told of the tool that writes: that nobody owns an account takes both listings of its tenant."""
 
 
 class GuardedTools:
@@ -81,15 +67,6 @@ class GuardedTools:
         """Searches all tenants for active service accounts that have no owner of their own."""
         query = Query("account_search", filters={"owner": None})
         return read(_profile("search"), query, url=f"{self._url}/search", client=self._client)
-
-    def archive_accounts(self, tenant: str, account_ids: list[str]) -> str:
-        """Archives service accounts of a tenant.
-
-        Args:
-            tenant: the id of the tenant.
-            account_ids: the ids of the accounts.
-        """
-        return archive(self._client, tenant, account_ids)
 
 
 def _profile(name: str) -> Profile:

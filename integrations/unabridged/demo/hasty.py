@@ -159,8 +159,8 @@ class _Notes:
     @staticmethod
     def _note_write(tenant: _Tenant, body: Any) -> None:
         tenant.attempts += 1
-        if isinstance(body, dict) and "archived" in body:
-            tenant.archived += len(body["archived"])
+        if isinstance(body, dict) and body.get("error") is None:
+            tenant.archived += len(body["archived"]) if "archived" in body else body.get("done", 0)
             tenant.finished = True
         elif tenant.attempts > 1:
             tenant.finished = True

@@ -22,7 +22,8 @@ def write_spec(action: Action) -> WriteSpec:
         relies_on=action.relies_on, targets=action.targets, independent=action.independent,
         destructive=action.destructive, require=action.require, max_age_s=action.max_age_s, recheck=action.recheck,
         selection=action.selection, approval=action.approval, show=action.show, purpose=action.purpose,
-        max_targets=action.max_targets if action.targets is not None else None, action=action,
+        max_targets=None if action.targets is None else action.most_targets,
+        allow_returned_targets=action.allow_returned_targets, action=action,
     )  # fmt: skip
 
 
