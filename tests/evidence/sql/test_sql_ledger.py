@@ -10,6 +10,7 @@ import pickle
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -238,6 +239,12 @@ def test_a_handle_that_leads_nowhere_does_not_take_back_what_was_due(
     with pytest.raises(UnresolvedHandle):
         two.resolve("h_forged")
     assert "expired" in str(rows(Path(sqlite_file(one)), "unabridged_events"))
+
+
+def test_the_clock_of_the_database_counts(path: Path) -> None:
+    found = session("case", ledger=file_ledger(path), now=lambda: datetime(2000, 1, 1, tzinfo=UTC))
+    assert found.begin("widgets").started_at.year > 2000
+    found.ledger.close()  # type: ignore[attr-defined]
 
 
 def test_a_principal_is_required(path: Path) -> None:

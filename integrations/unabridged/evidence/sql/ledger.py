@@ -226,8 +226,12 @@ class SqlLedger:
             max_age_s=max_age_s,
         )  # fmt: skip
         self.desk = SqlDesk(self._database, self._owner_of, key=self._derived("desk"), max_tickets=max_tickets)
-        with self._database.transaction() as link:
-            migrate(link, key_check=self._derived("check").hex())
+        try:
+            with self._database.transaction() as link:
+                migrate(link, key_check=self._derived("check").hex())
+        except BaseException:
+            self._database.close()
+            raise
 
     @property
     def shared(self) -> bool:
