@@ -91,7 +91,7 @@ class Unread:
 
     Attributes:
         resource: the declared name.
-        status: `partial`, `unknown`, `unavailable` or `pending`; `complete` where it was only not shown in full.
+        status: `partial`, `unknown`, `unavailable` or `pending`.
         codes: its reasons.
         filters: the names of its filters.
     """
@@ -255,7 +255,7 @@ def make_card(
         targets=len(targets) if targets else None,
         known=_known(reads),
         scope=tuple(dict.fromkeys(_label(read) for read in reads)) or tuple(map(safe_phrase, verdict.missing)),
-        unread=tuple(_unread(read) for read in reads if not read.complete or _is_cut(read, verdict)),
+        unread=tuple(_unread(read) for read in reads if not read.complete),
         freshness=_freshness(reads, now),
         codes=verdict.codes,
         options=options,
@@ -356,11 +356,6 @@ def _label(read: RecordedRead) -> str:
     names = ", ".join(printable_name(n) for n in read.fields)
     resource = printable_name(read.resource)
     return f"{resource} ({names})" if names else resource
-
-
-def _is_cut(read: RecordedRead, verdict: Verdict) -> bool:
-    """Whether the write is held up because less was shown of a read than was read."""
-    return "EVIDENCE_INCOMPLETE" in verdict.codes and "PRESENTATION_LIMIT" in read.codes
 
 
 def _unread(read: RecordedRead) -> Unread:

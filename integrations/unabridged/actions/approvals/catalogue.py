@@ -37,7 +37,6 @@ KNOWN_SO_FAR: Final[Texts] = {
 NOTHING_KNOWN: Final[Texts] = {"en": "nothing", "de": "nichts"}
 NO_EVIDENCE: Final[Texts] = {"en": "no read", "de": "kein Lesen"}
 UNREAD: Final[dict[str, Texts]] = {
-    "complete": {"en": "not all of it was shown", "de": "es wurde nicht alles gezeigt"},
     "partial": {"en": "the read is partial", "de": "das Lesen ist unvollständig"},
     "unknown": {"en": "it is not known whether this is all", "de": "es ist nicht bekannt, ob das alles ist"},
     "unavailable": {"en": "the read came to nothing", "de": "das Lesen brachte nichts"},

@@ -44,7 +44,7 @@ class UnreadDocument(BaseModel):
 
     model_config = _CONFIG
     resource: Line
-    status: Literal["complete", "partial", "unknown", "unavailable", "pending"]
+    status: Literal["partial", "unknown", "unavailable", "pending"]
     codes: list[Code]
     filters: list[Name]
 
