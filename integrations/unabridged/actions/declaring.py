@@ -13,6 +13,7 @@ from unabridged.contract import InvalidInput, id_key
 
 from .approvals import Threshold
 from .authority import EFFECTS, WRITES, Authorize, Effect, is_allowed
+from .data_map import data_map
 from .executing import executor_of
 from .failures import Diagnostics, check_codes
 from .fields import Shape
@@ -53,6 +54,8 @@ class Action:
         executor: what does it; also a function of one `Command`.
         authorize: who may start it, `(principal, session, action, references) -> bool`; nobody when not given.
         rules: names of rules that the input's validators raise as `PydanticCustomError`.
+        once: whether the same arguments in one session mean the same thing, to be done once. If false each call is a
+            thing of its own, and a retry after a part was done repeats that part.
         question: whether it answers a question; it then answers `undetermined` on evidence that is not complete.
         diagnostics: is given what the executor raised; nobody else is.
         relies_on: the reads that are its evidence; see `WriteSpec`, as for all that follows.
@@ -86,6 +89,7 @@ class Action:
     executor: Any = field(repr=False)
     authorize: Authorize | None = field(default=None, repr=False)
     rules: Sequence[str] = ()
+    once: bool = True
     question: bool = False
     diagnostics: Diagnostics | None = field(default=None, repr=False)
     relies_on: Sequence[Any] | None = None
@@ -120,6 +124,10 @@ class Action:
         self._check_evidence()
         self._check_targets()
         self._check_crossing()
+
+    def data_map(self) -> dict[str, Any]:
+        """Returns what crosses in which direction, as JSON; see `unabridged actions`."""
+        return data_map(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         raise TypeError("an action cannot be pickled: it holds its executor; import it where it is needed")
@@ -227,6 +235,8 @@ class Action:
             if args.action != self.name:
                 return Rejected("invalid_request", ((REQUEST, "is one of another action"),))
             args = args.args
+        if not isinstance(args, Mapping):
+            return Rejected("invalid_request", ((REQUEST, "must be an object"),))
         checked = self.inputs.check(args)
         if checked.fields is None:
             return Rejected("invalid_request", checked.problems, checked.unnamed)

@@ -10,9 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any, Final, Literal, cast, get_args
 
 from pydantic import BaseModel, GetCoreSchemaHandler
+from pydantic.errors import PydanticUndefinedAnnotation
 from pydantic_core import CoreSchema
 
 from unabridged.contract import InvalidInput
@@ -119,7 +121,8 @@ class Shape:
     def __init__(self, model: type[BaseModel], *, side: str, tokens: frozenset[str] = frozenset()) -> None:
         if not (isinstance(model, type) and issubclass(model, BaseModel)):
             raise InvalidInput(field=side, rule="must be a pydantic model")
-        model.model_rebuild()
+        if not _is_built(model):
+            raise InvalidInput(field=side, rule="must be a model whose types are all defined")
         self._definitions: dict[str, Any] = {}
         self._tokens = tokens
         self.validators: set[str] = set()
@@ -239,7 +242,7 @@ class Shape:
 
     def _choice(self, schema: Any, at: _At) -> FieldFacts:
         if schema["type"] == "enum":
-            if schema.get("missing") is not None:
+            if schema["cls"]._missing_.__func__ is not Enum._missing_.__func__:  # type: ignore[attr-defined] # a method
                 raise at.refuse("must be an enum that takes its own values only")
             values = [member.value for member in schema["members"]]
         else:
@@ -275,6 +278,14 @@ class Shape:
         yield FieldFacts(at.path, "object by key", {"max_length": most}, at.level, at.required)
         yield from self._walk(keys, at.below(path=f"{at.path}{{}}", required=True))
         yield from self._walk(values, at.below(path=f"{at.path}[]", required=True))
+
+
+def _is_built(model: type[BaseModel]) -> bool:
+    try:
+        model.model_rebuild()
+    except PydanticUndefinedAnnotation:
+        return False
+    return True
 
 
 def _words(kind: str) -> str:

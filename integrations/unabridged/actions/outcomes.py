@@ -14,6 +14,9 @@ OutcomeStatus = Literal["done", "partial", "failed", "undetermined"]
 TargetStatus = Literal["done", "changed", "failed", "already_done", "unknown"]
 _LISTED: Final = 100
 _UNKNOWN: Final = "It is not known whether this was done. Do not repeat it; look first, or ask a person."
+_SOME_UNKNOWN: Final = (
+    "Of some it is not known whether they were done. Do not repeat those; look first, or ask a person."
+)
 _PARTIAL: Final = "A part was done. A repeated call goes on with the rest and does nothing twice."
 _OPEN: Final = "The question cannot be answered: what the answer rests on is not complete."
 
@@ -115,8 +118,10 @@ class Outcome:
     def _message(self) -> str | None:
         if self.reasons:
             return _OPEN
-        if self.status == "undetermined" or any(t.status == "unknown" for t in self.targets):
-            return _UNKNOWN
+        if self.status != "undetermined" and any(t.status == "unknown" for t in self.targets):
+            return _SOME_UNKNOWN
+        if self.status == "undetermined":
+            return _UNKNOWN if len(self.targets) < 2 else _SOME_UNKNOWN
         return _PARTIAL if self.status == "partial" else None
 
 

@@ -20,6 +20,7 @@ from .outcomes import Outcome, TargetOutcome, outcome_of
 from .references import resolve
 from .remembering import Memory, NoMemory, ProcessMemory, SessionMemory
 from .requests import Admitted
+from .values import Unfit, as_json
 
 if TYPE_CHECKING:
     from unabridged.evidence import Session
@@ -90,10 +91,14 @@ class Performance:
         kept = (self._action.targets, self._action.selection, *self._action.references)
         fields = {n: v for n, v in self._admitted.args.items() if n not in kept}
         what = {"action": self._action.name, "fields": fields, "references": dict(self._references)}
+        if self._session is None or not self._action.once:
+            what["admission"] = self._admitted.nonce
         if self._action.targets is None:
             yield Slot(None, self._memory.key(what))
             return
-        chosen = self._action.targets_of(self._admitted.args) if targets is None else targets
+        chosen = as_json(self._action.targets_of(self._admitted.args) if targets is None else list(targets))
+        if isinstance(chosen, Unfit):
+            return
         for target in {id_key(t): t for t in chosen}.values():
             yield Slot(target, self._memory.key({**what, "target": target}))
 

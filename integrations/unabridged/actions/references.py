@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from unabridged.contract import InvalidInput, TicketRefused
+from unabridged.contract import InvalidInput, TicketRefused, UnabridgedError
 
 if TYPE_CHECKING:
     from unabridged.evidence import Session
@@ -106,7 +106,7 @@ def resolve(
         many = isinstance(given, Sequence) and not isinstance(given, str)
         try:
             found = [_one(session, kind, token, action=action, spend=spend) for token in (given if many else [given])]
-        except TicketRefused:
+        except UnabridgedError:
             flawed.append(name)
         else:
             values[name] = found if many else found[0]

@@ -14,7 +14,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 from unabridged.audit.canonical import canonical
-from unabridged.contract import UnabridgedError
+from unabridged.contract import LedgerUnavailable, UnabridgedError
 
 if TYPE_CHECKING:
     from unabridged.evidence import Session
@@ -57,12 +57,14 @@ class SessionMemory:
         return f"<SessionMemory of {self._session!r}>"
 
     def key(self, value: Any) -> str:
-        """Returns the keyed digest of JSON values, by the key of the ledger."""
-        return self._session.tickets.digest(value)
+        """Returns the keyed digest of JSON values in this session, by the key of the ledger."""
+        return self._session.tickets.digest([self._session.key.digest, value])
 
     def claim(self, key: str, *, again: bool) -> Claim:
         """Returns whether the attempt may be made now, and if so claims it."""
         while True:
+            if not self._session.alive:
+                raise LedgerUnavailable(why="the session was evicted or erased")
             note = self._session.note_of(_name(key))
             state, attempt = note or ("failed", -1)
             if state == "done":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
@@ -93,12 +94,14 @@ class Admitted:
         fields: the validated model.
         references: what the references stand for, by field.
         by: the action that admitted it.
+        nonce: tells this admission from others of the same arguments.
     """
 
     args: Mapping[str, Any] = field(repr=False)
     fields: BaseModel = field(repr=False)
     references: Mapping[str, Any] = field(default_factory=dict, repr=False)
     by: Any = field(default=None, repr=False, compare=False)
+    nonce: str = field(default_factory=lambda: secrets.token_hex(16), repr=False, compare=False)
 
     def __repr__(self) -> str:
         return f"Admitted(fields={sorted(self.args)}, references={sorted(self.references)})"

@@ -8,6 +8,7 @@ from typing import Final
 import click
 
 COMMANDS: Final[dict[str, str]] = {
+    "actions": "unabridged.cli.actions",
     "audit": "unabridged.cli.audit",
     "demo": "unabridged.cli.demo",
     "profiles": "unabridged.cli.profiles",
