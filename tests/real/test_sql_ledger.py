@@ -102,7 +102,7 @@ def test_a_worker_that_does_not_let_go_lets_the_others_be_refused_and_not_wait_f
     with worker(url) as other:
         other.ask("hold")
         assert found.judge_write(ALL).codes == ("GUARD_FAILED",)
-        with pytest.raises(LedgerUnavailable, match="55P03|57014"):
+        with pytest.raises(LedgerUnavailable, match=r"55P03|57014"):
             found.record(made("widgets", [1]))
         other.kill()
     wait_until(lambda: found.record(made("widgets", [1])), seconds=60)
