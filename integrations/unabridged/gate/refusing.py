@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from unabridged.contract import UnabridgedError, is_token, printable_name, route_in_short
@@ -138,26 +138,15 @@ def invalid_request(tool: str, problems: Sequence[tuple[str, str]]) -> Reply:
     return Reply(content=dumps(document), artifact={"unabridged": {"error": "invalid_request"}}, is_error=True)
 
 
-_REJECTED: Final[dict[str, str]] = {
-    "reference_invalid": "A reference is not valid for this call.",
-    "forbidden": "This may not be started here.",
-}
-
-
-def rejected(tool: str, error: str, problems: Sequence[tuple[str, str]]) -> Reply:
+def rejected(tool: str, document: Mapping[str, Any]) -> Reply:
     """Returns the refusal of a call that breaks the contract of its action.
 
     Args:
         tool: the tool's name.
-        error: `invalid_request`, `reference_invalid` or `forbidden`.
-        problems: pairs of field and rule.
+        document: what the action says of it: the error, and fields with the rules that they break.
     """
-    if error == "invalid_request":
-        return invalid_request(tool, problems)
-    document: dict[str, Any] = {"error": error, "tool": printable_name(tool), "message": _REJECTED[error]}
-    if problems:
-        document["problems"] = [{"field": f, "rule": r} for f, r in problems if printable_name(f) == f][:20]
-    return Reply(content=dumps(document), artifact={"unabridged": {"error": error}}, is_error=True)
+    told = {"error": document["error"], "tool": printable_name(tool), **document}
+    return Reply(content=dumps(told), artifact={"unabridged": {"error": document["error"]}}, is_error=True)
 
 
 def tool_failed(tool: str) -> Reply:

@@ -131,7 +131,7 @@ class Write:
         admitted = action.admit(self.args, session=self.session)
         if isinstance(admitted, Rejected):
             self._record.invalid(admitted.error)
-            return rejected(self.name, admitted.error, admitted.problems)
+            return rejected(self.name, admitted.document())
         self._admitted, self.args = admitted, admitted.args
         return None
 
