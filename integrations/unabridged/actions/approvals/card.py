@@ -53,7 +53,9 @@ class Threshold:
             isinstance(self.count, bool) or not isinstance(self.count, int) or self.count < 0
         ):
             raise InvalidInput(field="threshold.count", rule="must be a number of at least 0")
-        if self.share is not None and (isinstance(self.share, bool) or not 0 <= self.share <= 1):
+        if self.share is not None and (
+            isinstance(self.share, bool) or not isinstance(self.share, int | float) or not 0 <= self.share <= 1
+        ):
             raise InvalidInput(field="threshold.share", rule="must be a number between 0 and 1")
 
     def is_exceeded(self, targets: int | None, *, known: int) -> bool:
@@ -269,7 +271,7 @@ def make_card(
 
 def seal_of(session: Session, card: Card) -> str:
     """Returns the keyed digest of what a card tells."""
-    return session.tickets.digest({"card": {**card.to_dict(), "seal": ""}})
+    return session.tickets.digest({"session": session.key.digest, "card": {**card.to_dict(), "seal": ""}})
 
 
 def binding_of(
