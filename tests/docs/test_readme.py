@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import unabridged
 from chat_scripts import calls, scripted
 from langchain_core.messages import AIMessage
 from llama_index.core.tools import FunctionTool
@@ -29,6 +30,16 @@ def test_the_session_prints_what_the_readme_shows() -> None:
 def test_the_session_has_at_most_ten_lines() -> None:
     [session] = fences("pycon")
     assert sum(line.startswith((">>>", "...")) for line in session.splitlines()) <= 10
+
+
+def test_every_reader_of_a_source_that_the_readme_names_is_there() -> None:
+    rooms = Path(unabridged.__file__).parent
+    text = "".join(path.read_text() for path in [*(rooms / "sources").rglob("*.py"), rooms / "reading" / "api.py"])
+    defined = set(re.findall(r"^(?:async )?def (a?read(?:_\w+)?)\(", text, re.MULTILINE))
+    named = set(re.findall(r"`(a?read(?:_\w+)?)`", README)) - {"read_tool"}
+    assert len(named) > 10
+    assert named <= defined
+    assert {name for name in defined if name.startswith("read_")} <= named
 
 
 class Shop:

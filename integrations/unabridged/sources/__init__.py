@@ -1,6 +1,7 @@
-"""Sources that have a client library of their own: one module each, imported only when it is used.
+"""Sources that have a client library or a format of their own: one module each, imported only when it is used.
 
-The library walks; whether the read was whole is judged here. Nothing is imported by this package itself.
+The library walks; whether the read was whole is judged here. Nothing is imported by this package itself:
+`from unabridged.sources.sql import read_sql`.
 
 Where a library has a client for event loops, there is a reader for it: `aread_sql` (also `AsyncEngine`), `aread_redis`
 (`redis.asyncio`) and `aread_etcd` (`httpx.AsyncClient`). ldap3, boto3 and the official Kubernetes client know threads

@@ -54,7 +54,8 @@ def read_aws(
         items: where the records stand in an answer: `Contents`, `Reservations[].Instances[]`.
         id: the path of the id in a record (`@` for a record that is a text); `None` where records have none.
         params: the operation's own parameters. No token may be among them.
-        walk: how the operation pages, where botocore does not know it.
+        walk: how the operation pages, where botocore does not know it. It is required where the answer has a
+            token all the same, beside the records or above them.
         budget: what may be spent; `Budget()` when not given.
         clock: the machine's clock when not given.
 

@@ -38,6 +38,9 @@ def read_sql(
     The statement's text is never changed: a limit of records is kept by fetching one row more. What went wrong at the
     database is a result, not an error. The result records itself in the session in scope.
 
+    A table that was replaced under the snapshot would look empty: on PostgreSQL the read begins anew, once (`RETRIED`);
+    where that does not help, and on MariaDB and MySQL, it is `CONSISTENCY_LOST:snapshot_changed`.
+
     On PostgreSQL, rows that a policy would hide make the read partial (`VISIBILITY_RESTRICTED`). Not every right can
     be seen from here: a view may leave rows out, and a function may do what its owner may. Use a role that may only
     read. A `Connection` must not be in a transaction; its own settings, such as a role, hold. On MariaDB and MySQL a
