@@ -15,7 +15,7 @@ FRAMEWORKS = [
     "unabridged_langchain",
     "unabridged_llamaindex",
 ]
-CLIENTS = ["httpx", "httpx2", "tenacity", "jmespath", "click", "rich", "psycopg", "orjson", "pydantic"]
+CLIENTS = ["httpx", "httpx2", "tenacity", "jmespath", "click", "rich", "psycopg", "sqlalchemy", "orjson", "pydantic"]
 
 
 def modules_after(statement: str) -> set[str]:

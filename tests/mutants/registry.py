@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 
 from mutants.mutating import Mutant, Room
 from mutants.of_audit import AUDIT
+from mutants.of_sql import SQL
 from unabridged.contract import build_result
 from unabridged.evidence import Verdict
 from unabridged.gate import Entered, Reply, Turn
@@ -500,4 +501,4 @@ SOURCES: Final = (
     m("any function lists", "unabridged.sources.kubernetes:_name_of", gives("list_"),
       "sources/test_kubernetes.py::test_arguments_are_refused_without_their_values"),
 )  # fmt: skip
-MUTANTS: Final = (*READER, *CONTRACT, *AUDIT, *EVIDENCE, *GATE, *ANSWERS, *SOURCES, *LANGCHAIN, *LLAMAINDEX)
+MUTANTS: Final = (*READER, *CONTRACT, *AUDIT, *SQL, *EVIDENCE, *GATE, *ANSWERS, *SOURCES, *LANGCHAIN, *LLAMAINDEX)

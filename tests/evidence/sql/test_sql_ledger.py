@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import pickle
 import sqlite3
+import threading
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime
@@ -228,6 +229,22 @@ def test_an_error_in_the_middle_of_a_turn_takes_back_what_it_did(pair: tuple[Ses
     assert codes(one) == codes(two) == []
     assert len(one.reads) == len(two.reads) == 1
     assert one.result(lost.read.id) is None
+
+
+def test_a_turn_waits_for_that_of_another_process(pair: tuple[Session, Session]) -> None:
+    one, two = pair
+    entered = threading.Event()
+
+    def enter() -> None:
+        with two._turn():
+            entered.set()
+
+    other = threading.Thread(target=enter)
+    with one._turn():
+        other.start()
+        assert not entered.wait(0.3)
+    other.join()
+    assert entered.is_set()
 
 
 def test_a_handle_that_leads_nowhere_does_not_take_back_what_was_due(
