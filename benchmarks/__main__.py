@@ -19,6 +19,7 @@ from typing import Any, Final
 HERE: Final = Path(__file__).parent
 BENCHMARKS: Final = {
     "guard": "guard decision",
+    "audit": "audit log",
     "envelope": "envelope",
     "imports": "import",
     "reading": "read against a raw loop",
