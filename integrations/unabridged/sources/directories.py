@@ -66,6 +66,10 @@ def read_directory(
     `CONSISTENCY_LOST:mutated_during_read`. That files kept their contents is not said. The result records itself in
     the session in scope.
 
+    A record is `{"id", "kind", "size", "modified"}`: the relative path, what it is (`file`, `directory`, `symlink`,
+    `other`; `unknown` where only its name could be seen), bytes, and the UTC second of its last change. Bytes of a name
+    that are no UTF-8 stand as `\\xNN`, and backslashes are then doubled.
+
     Args:
         root: the folder. One that is not there is unavailable, never empty.
         resource: the name of what is read.

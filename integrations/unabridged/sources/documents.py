@@ -193,7 +193,8 @@ def read_document(
     """Reads a document, or a range of it, as one excerpt, and records it in the session in scope.
 
     A range that was asked for is complete for that range. Where our own limit cuts, the read is partial and its
-    continuation (`read_range`) goes on; the links are one chain, which is complete when its last link is.
+    continuation (`read_range`) goes on; the links are one chain, which is complete when its last link is. A text that
+    is not the range asked for, or not as long as its range, is `TRANSPORT_TRUNCATED` and not kept.
 
     Args:
         source: where the document comes from.

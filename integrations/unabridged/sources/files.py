@@ -91,7 +91,8 @@ def read_file(
     """Reads a file, or a range of it, as one excerpt, as `read_document` does, and records it.
 
     Where our own limit cuts, the continuation goes on from there, and only while the file has the version it had:
-    another one gives `CONSISTENCY_LOST:snapshot_changed` and no text.
+    another one gives `CONSISTENCY_LOST:snapshot_changed` and no text. A file that is not UTF-8 is no document. In
+    `chars` and `pages` a file of more than 64 MiB is unavailable (`CLIENT_LIMIT_REACHED`), as the whole is decoded.
 
     Args:
         path: which file, relative to `root`.

@@ -91,6 +91,8 @@ def read_ldap(
 ) -> ReadResult:
     """Reads the entries of a search, page by page, until the server says that this was all.
 
+    A record is the entry's `dn` and its attributes, each a list of values (see `single`).
+
     Entries that came with an error are kept, and the error says why there are no more: a limit of the server's time
     or size, another server that holds a part of the tree (a referral, which is not followed), a refusal. A cookie
     lives on its connection only; elsewhere it is `CONTINUATION_EXPIRED`. The result records itself in the session in
