@@ -14,12 +14,14 @@ SENTINEL = "SENTINEL-4711"
 Id = Annotated[str, StringConstraints(pattern="^[a-z0-9-]{1,20}$", max_length=20), Sensitivity("internal")]
 Token = Annotated[str, StringConstraints(max_length=64)]
 
+Ids = Annotated[list[Id], Field(max_length=6)]
+
 
 class Archive(BaseModel):
     """What the archive of accounts takes."""
 
     tenant: Id
-    account_ids: Annotated[list[Id], Field(max_length=6)]
+    account_ids: Ids
     reason: Literal["duplicate", "left"] = "left"
     low: Annotated[int, Field(ge=0)] = 0
     high: int = 9
@@ -85,7 +87,8 @@ def admitted(action: Action, args: Mapping[str, Any], s: Any) -> Admitted:
 def opened(name: str = "case", **given: Any) -> Any:
     from unabridged.evidence import MemoryLedger
 
-    return session(name, ledger=given.pop("ledger", None) or MemoryLedger(), **given)
+    given.setdefault("ledger", MemoryLedger())
+    return session(name, **given)
 
 
 def raised(call: Callable[[], Any]) -> BaseException:

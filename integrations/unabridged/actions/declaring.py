@@ -238,6 +238,7 @@ class Action:
         if not isinstance(args, Mapping):
             return Rejected("invalid_request", ((REQUEST, "must be an object"),))
         checked = self.inputs.check(args)
+        del args
         if checked.fields is None:
             return Rejected("invalid_request", checked.problems, checked.unnamed)
         problems = self._aim(checked.values)
@@ -298,7 +299,7 @@ class Action:
         """
         performance = self._performance(admitted, session, targets)
         del admitted, targets
-        return run(performance, self.executor)
+        return run(_admitted(performance), self.executor)
 
     async def aperform(
         self, admitted: Admitted, *, session: Session | None, targets: Sequence[Any] | None = None
@@ -306,14 +307,21 @@ class Action:
         """As `perform`, without blocking."""
         performance = self._performance(admitted, session, targets)
         del admitted, targets
-        return await arun(performance, self.executor)
+        return await arun(_admitted(performance), self.executor)
 
-    def _performance(self, admitted: Admitted, session: Session | None, targets: Sequence[Any] | None) -> Performance:
-        foreign = not isinstance(admitted, Admitted) or admitted.by is not self
-        if foreign:
-            del admitted, targets
-            raise InvalidInput(field="admitted", rule="must be what this action admitted")
+    def _performance(
+        self, admitted: Admitted, session: Session | None, targets: Sequence[Any] | None
+    ) -> Performance | None:
+        if not isinstance(admitted, Admitted) or admitted.by is not self:
+            return None
         return Performance(self, admitted, session=session, targets=targets)
+
+
+def _admitted(performance: Performance | None) -> Performance:
+    """Returns a performance; raises where there is none, since no frame holds a value any more."""
+    if performance is None:
+        raise InvalidInput(field="admitted", rule="must be what this action admitted")
+    return performance
 
 
 def _is_line(text: object) -> bool:
