@@ -111,6 +111,21 @@ class ReadSpec:
         object.__setattr__(hiding, "_hidden", frozenset(names))
         return hiding
 
+    @property
+    def withholds(self) -> dict[str, Any] | None:
+        """What no model may see of its reads, by names alone; nothing where a model may see everything."""
+        if self.fields is None and not self._hidden:
+            return None
+        fields = None if self.fields is None else list(self.fields)
+        return {"fields": fields, "hidden": sorted(self._hidden)}
+
+    def withholding(self, told: Mapping[str, Any]) -> ReadSpec:
+        """Returns the declaration for a read of which another process told what no model may see."""
+        known = copy.copy(self)
+        object.__setattr__(known, "fields", told["fields"])
+        object.__setattr__(known, "_hidden", frozenset(told["hidden"]))
+        return known
+
     def shown(self, filters: Mapping[str, Any]) -> dict[str, Any] | None:
         """Returns the filters of a read as a model may see them; nothing where it may see all of them."""
         if self._hidden.isdisjoint(filters):

@@ -68,7 +68,12 @@ def _is_same(known: RecordedRead, result: ReadResult) -> bool:
 
 
 def remember(session: Session, result: ReadResult, spec: ReadSpec) -> None:
-    """Keeps the declaration under which a read was made, so that what goes on from it is shown in the same way."""
+    """Keeps the declaration under which a read was made, so that what goes on from it is shown in the same way.
+
+    What no model may see of it is known in every process of the session.
+    """
+    if spec.withholds is not None:
+        session.keep_note(result.read.id, spec.withholds)
     session.notes[result.read.id] = spec
     handle = getattr(result.continuation, "handle", None)
     if handle is not None:
@@ -84,7 +89,8 @@ def spec_of(session: Session, read: RecordedRead, handle: str) -> ReadSpec:
         spec = session.notes.get(name)
         if isinstance(spec, ReadSpec):
             return spec
-    return ReadSpec(resource=read.resource, intent=read.intent, key=read.key)
+    spec, told = ReadSpec(resource=read.resource, intent=read.intent, key=read.key), session.note_of(read.id)
+    return spec if told is None else spec.withholding(told)
 
 
 def asked_for(session: Session, args: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
@@ -112,11 +118,16 @@ class Step:
             remember(self.session, result, self.spec)
             return read_reply(result, self.spec, session=self.session, max_bytes=self.max_bytes)
         except Exception as error:  # noqa: BLE001 - the outermost boundary: what cannot be shown is unavailable
-            return self.fail(error)
+            fault = kind_of(error)
+        return self.fail(fault)
 
-    def fail(self, error: BaseException) -> Reply:
-        """Records the failure: what was read before stays as it was, and this link is unavailable."""
-        _log.warning("%s failed with %s", CONTINUE_READ, kind_of(error))
+    def fail(self, fault: str) -> Reply:
+        """Records the failure: what was read before stays as it was, and this link is unavailable.
+
+        Args:
+            fault: the kind of error.
+        """
+        _log.warning("%s failed with %s", CONTINUE_READ, fault)
         call = Call(tool=CONTINUE_READ, args=self.read.filters, session=self.session)
         result = unavailable(self.spec, call, detail="tool_failed", started_at=self.pending.started_at)
         self.session.finish(self.pending, result, resource=self.read.resource, key=self.read.key)
