@@ -8,6 +8,7 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 from mutants.mutating import Mutant, Room
+from mutants.of_actions import ACTIONS
 from mutants.of_audit import AUDIT
 from mutants.of_sql import SQL
 from unabridged.contract import build_result
@@ -501,4 +502,16 @@ SOURCES: Final = (
     m("any function lists", "unabridged.sources.kubernetes:_name_of", gives("list_"),
       "sources/test_kubernetes.py::test_arguments_are_refused_without_their_values"),
 )  # fmt: skip
-MUTANTS: Final = (*READER, *CONTRACT, *AUDIT, *SQL, *EVIDENCE, *GATE, *ANSWERS, *SOURCES, *LANGCHAIN, *LLAMAINDEX)
+MUTANTS: Final = (
+    *READER,
+    *CONTRACT,
+    *AUDIT,
+    *SQL,
+    *EVIDENCE,
+    *GATE,
+    *ANSWERS,
+    *SOURCES,
+    *ACTIONS,
+    *LANGCHAIN,
+    *LLAMAINDEX,
+)
