@@ -9,7 +9,9 @@ from urllib.parse import urlencode
 
 from mutants.mutating import Mutant, Room
 from mutants.of_actions import ACTIONS
+from mutants.of_approvals import APPROVALS
 from mutants.of_audit import AUDIT
+from mutants.of_executors import EXECUTORS
 from mutants.of_sql import SQL
 from unabridged.contract import build_result
 from unabridged.evidence import Verdict
@@ -512,6 +514,8 @@ MUTANTS: Final = (
     *ANSWERS,
     *SOURCES,
     *ACTIONS,
+    *EXECUTORS,
+    *APPROVALS,
     *LANGCHAIN,
     *LLAMAINDEX,
 )
