@@ -19,6 +19,7 @@ PACKAGES = [
     "unabridged.audit",
     "unabridged.contract",
     "unabridged.evidence",
+    "unabridged.evidence.sql",
     "unabridged.profiles",
     "unabridged.reading",
     "unabridged.testing",
