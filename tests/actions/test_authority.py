@@ -9,6 +9,7 @@ import pytest
 from actions.kit import SENTINEL, Provider, admitted, archive, opened
 from unabridged.actions import EFFECTS, Action, Admitted, Effect, ExecutorError, Grant, Grants, Rejected
 from unabridged.contract import InvalidInput
+from unabridged.evidence import MemoryLedger
 
 GOOD = {"tenant": "t1", "account_ids": ["a1"]}
 
@@ -118,6 +119,18 @@ def test_what_was_not_admitted_is_not_performed() -> None:
         for forged in (Admitted(made.values, made.fields), Admitted(made.values, made.fields, by=archive()), None):
             with pytest.raises(InvalidInput):
                 action.perform(forged, session=s)  # type: ignore[arg-type]
+    assert provider.commands == []
+
+
+def test_what_was_admitted_in_one_session_is_not_performed_in_another() -> None:
+    provider, ledger = Provider(), MemoryLedger()
+    action = archive(provider, authorize=Grants({"lead": ["change"]}))
+    with opened(principal="lead", ledger=ledger) as s:
+        found = admitted(action, GOOD, s)
+    with opened(principal="clerk", ledger=ledger) as other:
+        for elsewhere in (other, None):
+            with pytest.raises(InvalidInput):
+                action.perform(found, session=elsewhere)
     assert provider.commands == []
 
 

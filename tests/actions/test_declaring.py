@@ -96,6 +96,8 @@ OPEN = {
     "a pattern whose start is optional": Annotated[str, Field(pattern="^?a$", max_length=9), Sensitivity("public")],
     "a pattern whose end is a dollar": Annotated[str, Field(pattern=r"^a\$", max_length=9), Sensitivity("public")],
     "a pattern by lines": Annotated[str, Field(pattern="(?m)^a$", max_length=9), Sensitivity("public")],
+    "a pattern of any line": Annotated[str, Field(pattern="^.*$", max_length=9), Sensitivity("public")],
+    "a pattern of any short line": Annotated[str, Field(pattern="^.{3,40}$", max_length=40), Sensitivity("public")],
     "a pattern of everything": Annotated[str, Field(pattern=r"^[\s\S]*$", max_length=9), Sensitivity("public")],
     "dict": dict,
     "dict of anything": dict[str, Any],
@@ -146,6 +148,7 @@ CLOSED = {
         str, Field(pattern="^a$|^(b|[|])$", max_length=9), Sensitivity("public")
     ],
     "text by a group": Annotated[str, Field(pattern="(?:^a$|^b$)", max_length=9), Sensitivity("public")],
+    "text of printable ASCII": Annotated[str, Field(pattern="^[ -~]*$", max_length=9), Sensitivity("personal")],
     "text or nothing": Annotated[str | None, Field(pattern=ANCHORED, max_length=9), Sensitivity("public")],
     "decimal": Annotated[Decimal, Field(max_digits=9, decimal_places=2)],
     "list": Annotated[list[int], Field(max_length=3)],

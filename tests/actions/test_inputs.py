@@ -165,7 +165,7 @@ def test_what_nests_without_end_is_refused() -> None:
         deep = [deep]
     assert rules(kinds(), {"some": deep}) == {"some": "must not be nested that deep"}
     deep = []
-    deep.append(deep)
+    deep += [deep, deep, {"a": deep, "b": deep}]
     assert rules(kinds(), {"some": deep}) == {"some": "must not be nested that deep"}
 
 
@@ -216,6 +216,27 @@ def check(value: str) -> None:
 def test_a_rule_has_a_declared_name_or_none(count: int, rule: str) -> None:
     action = archive(input=Ruled, targets=None, max_targets=1, rules=["low_le_high"])
     assert rules(action, {"tenant": "sentinel", "count": count}) == {"request": rule}
+
+
+class Numbers(BaseModel):
+    count: Annotated[int, Field(le=99)]
+
+    @model_validator(mode="after")
+    def is_sound(self) -> Numbers:
+        raise PydanticCustomError("less_than_equal", "{le}", {"le": self.count})
+
+
+def test_a_limit_that_was_not_declared_is_not_told_although_a_validator_says_it() -> None:
+    action = archive(input=Numbers, targets=None, max_targets=1)
+    assert rules(action, {"count": 47}) == {"request": "is not valid: less_than_equal"}
+    assert rules(action, {"count": 100}) == {"count": "must be at most 99"}
+
+
+def test_what_is_wrong_with_very_much_is_told_in_part_and_counted() -> None:
+    found = archive().admit({**GOOD, **{f"f{n}": n for n in range(1_000)}}, session=None)
+    assert isinstance(found, Rejected)
+    assert len(found.document()["problems"]) == 21
+    assert found.document()["problems"][-1] == {"field": "request", "rule": "breaks 980 rules more"}
 
 
 def test_a_name_that_was_not_declared_is_not_told_although_a_validator_says_it() -> None:

@@ -249,7 +249,7 @@ class Action:
             return Rejected("reference_invalid", problems_of(found))
         if not is_allowed(self.authorize, session=session, action=self, references=found.values):
             return Rejected("forbidden")
-        return Admitted(checked.values, checked.fields, found.values, self)
+        return Admitted(checked.values, checked.fields, found.values, self, _digest(session))
 
     @property
     def kinds(self) -> Mapping[str, ReferenceKind]:
@@ -295,7 +295,7 @@ class Action:
             targets: what is touched, where that is less than was asked for, or comes from a selection.
 
         Raises:
-            InvalidInput: this action did not admit it.
+            InvalidInput: this action did not admit it, or in another session.
         """
         performance = self._performance(admitted, session, targets)
         del admitted, targets
@@ -312,15 +312,19 @@ class Action:
     def _performance(
         self, admitted: Admitted, session: Session | None, targets: Sequence[Any] | None
     ) -> Performance | None:
-        if not isinstance(admitted, Admitted) or admitted.by is not self:
+        if not isinstance(admitted, Admitted) or admitted.by is not self or admitted.session != _digest(session):
             return None
         return Performance(self, admitted, session=session, targets=targets)
+
+
+def _digest(session: Session | None) -> str | None:
+    return None if session is None else session.key.digest
 
 
 def _admitted(performance: Performance | None) -> Performance:
     """Returns a performance; raises where there is none, since no frame holds a value any more."""
     if performance is None:
-        raise InvalidInput(field="admitted", rule="must be what this action admitted")
+        raise InvalidInput(field="admitted", rule="must be what this action admitted in this session")
     return performance
 
 

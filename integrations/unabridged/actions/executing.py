@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, runtime_checkable
 
@@ -144,6 +144,3 @@ def executor_of(given: Any) -> Any:
     if callable(getattr(given, "execute", None)) or callable(getattr(given, "aexecute", None)):
         return given
     return FunctionExecutor(given)
-
-
-AsyncExecute = Callable[[Command], Awaitable[Any]]

@@ -116,6 +116,13 @@ class Input:
         self.model = model
         self.shape = Shape(model, side="input", tokens=tokens)
         self._rules = frozenset(rules)
+        self._limits = {
+            (name, limit)
+            for fact in self.shape.facts
+            for name, limit in fact.bounds.items()
+            if isinstance(limit, int | float)
+        }
+        """The limits that were declared; a validator of the author may raise an error with any number in it."""
 
     def check(self, sent: Mapping[str, Any]) -> Checked:
         """Returns the validated input, or what is wrong with it. It raises nothing and keeps nothing."""
@@ -188,7 +195,7 @@ class Input:
         if kind in _WORDS:
             return _WORDS[kind]
         limit, words = _LIMITS.get(kind, ("", ""))
-        if isinstance(context.get(limit), int | float):
+        if (limit, context.get(limit)) in self._limits:
             return words.format(context[limit])
         return f"is not valid: {kind}" if kind in _BUILT_IN else "breaks a rule"
 

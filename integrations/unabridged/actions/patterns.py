@@ -10,12 +10,8 @@ _BEGINNINGS: Final = ("^", r"\A")
 _ENDS: Final = ("$", r"\Z", r"\z")
 _OPTIONAL: Final = re.compile(r"(?:\^|\\A)[?*{]")
 _LINES: Final = re.compile(r"\(\?[a-zA-Z]*m")
-_PROBES: Final = (
-    "Dear Anna, please call me back tomorrow.\n\t- Bob",
-    "<b>&\"'{}[]()$%!?;:,#|\\/~`^*+= 0",
-    "Grüße an 名前 — ключ \u2028\u202e",
-)
-"""Texts as different as free text can be; a pattern that fits them all keeps nothing out."""
+_KINDS: Final = ("a", "Z", "7", " ", "<", '"', "\\", "\u00e9", "\u540d")
+_LENGTHS: Final = (1, 2, 3, 5, 10, 20, 40, 80)
 
 
 def is_anchored(pattern: str) -> bool:
@@ -24,12 +20,12 @@ def is_anchored(pattern: str) -> bool:
 
 
 def says_nothing(pattern: str) -> bool:
-    """Tells whether every text fits. What Python cannot read as a pattern is taken to say something."""
+    """Tells whether every kind of character gets through. What Python cannot read is taken to say something."""
     try:
         found = re.compile(pattern.replace(r"\z", r"\Z"))
     except re.error:
         return False
-    return all(found.search(probe) for probe in _PROBES)
+    return all(any(found.search(kind * length) for length in _LENGTHS) for kind in _KINDS)
 
 
 def _is_anchored(branch: str) -> bool:

@@ -14,6 +14,7 @@ from unabridged.contract import UnabridgedError
 from .inputs import REQUEST, Problem
 
 RejectedAs = Literal["invalid_request", "reference_invalid", "forbidden"]
+_TOLD: Final = 20
 _SENTENCES: Final[dict[RejectedAs, str]] = {
     "invalid_request": "The call was not run: its arguments break the rules named.",
     "reference_invalid": "The call was not run: a reference is not valid here. Get a new one.",
@@ -37,11 +38,14 @@ class Rejected:
 
     @property
     def all_problems(self) -> tuple[Problem, ...]:
-        """The problems, with one that counts the fields whose names cannot be told."""
-        if not self.unnamed:
-            return self.problems
-        many = "a field" if self.unnamed == 1 else f"{self.unnamed} fields"
-        return (*self.problems, (REQUEST, f"holds {many} that this action does not have"))
+        """The first problems, one that counts the fields whose names cannot be told, and one that counts the rest."""
+        found = list(self.problems[:_TOLD])
+        if self.unnamed:
+            many = "a field" if self.unnamed == 1 else f"{self.unnamed} fields"
+            found.append((REQUEST, f"holds {many} that this action does not have"))
+        if len(self.problems) > _TOLD:
+            found.append((REQUEST, f"breaks {len(self.problems) - _TOLD} rules more"))
+        return tuple(found)
 
     def document(self) -> dict[str, Any]:
         """Returns what the agent is told, as JSON."""
@@ -94,6 +98,7 @@ class Admitted:
         fields: the validated model.
         references: what the references stand for, by field.
         by: the action that admitted it.
+        session: the digest of the key of the session that it was admitted in; nothing without one.
         nonce: tells this admission from others of the same arguments.
     """
 
@@ -101,6 +106,7 @@ class Admitted:
     fields: BaseModel = field(repr=False)
     references: Mapping[str, Any] = field(default_factory=dict, repr=False)
     by: Any = field(default=None, repr=False, compare=False)
+    session: str | None = field(default=None, repr=False, compare=False)
     nonce: str = field(default_factory=lambda: secrets.token_hex(16), repr=False, compare=False)
 
     def __repr__(self) -> str:

@@ -96,10 +96,13 @@ def _object(value: Mapping[Any, Any], *, lenient: bool, depth: int) -> Any:
 
 
 def _array(value: Any, *, lenient: bool, depth: int) -> Any:
-    made = [as_json(one, lenient=lenient, depth=depth + 1) for one in value]
-    if lenient:
-        return [NO_JSON if isinstance(one, Unfit) else one for one in made]
-    return next((one for one in made if isinstance(one, Unfit)), made)
+    made = []
+    for one in value:
+        found = as_json(one, lenient=lenient, depth=depth + 1)
+        if isinstance(found, Unfit) and not lenient:
+            return found
+        made.append(NO_JSON if isinstance(found, Unfit) else found)
+    return made
 
 
 def plain(value: Any) -> Any:
