@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,8 +18,9 @@ from unabridged.actions.approvals import ApprovalStale, Card, Decision, Threshol
 from unabridged.actions.approvals.card import binding_of
 from unabridged.actions.approvals.questions import Questions
 from unabridged.contract import InvalidInput
-from unabridged.evidence import MemoryLedger
-from unabridged.gate import Entered
+from unabridged.evidence import MemoryLedger, Session
+from unabridged.evidence.sql import SqlLedger
+from unabridged.gate import Entered, Reply
 from unabridged.gate.boundary import run_body
 
 Wrote = list[dict[str, Any]]
@@ -441,3 +443,29 @@ def test_questions_are_forgotten_in_the_order_in_which_they_were_last_asked() ->
         kept.answer(name, number=kept.look(name)[0])
     assert [kept.look(name)[0] for name in "abc"] == [2, 0, 1]
     assert not kept.answer("a", number=0)
+
+
+def test_a_sql_ledger_lets_another_worker_go_on_and_spend_an_approval_once(tmp_path: Path) -> None:
+    """Both have the key and the evidence; what is asked there is what was asked here."""
+    workers = [SqlLedger(f"sqlite:///{tmp_path / 'shared.db'}", key=b"k" * 32, shared=False) for _ in range(2)]
+    asks = [Person(False), Person(False)]
+    sessions = [
+        session("shared", ledger=ledger, now=lambda: moment(10), approve=ask)
+        for ledger, ask in zip(workers, asks, strict=True)
+    ]
+    case = Case(destructive=True)
+    sessions[0].record(made(*WHOLE, filters={"status": "open"}))
+
+    def call(s: Session) -> Reply:
+        entered = case.gate.enter({"ids": IDS}, session=s, call_id="c1")
+        return entered if isinstance(entered, Reply) else run_body(case.gate, entered, lambda: case.ran.append({}))
+
+    for s in sessions:
+        call(s)
+    here, there = asks[0].cards[0], asks[1].cards[0]
+    assert here.subject == there.subject
+    token = approve(sessions[1], card_from_dict(here.to_dict()), True)
+    for ask in asks:
+        ask.answer = token
+    assert [call(s).passes for s in (sessions[1], sessions[0], sessions[1])] == [True, False, False]
+    assert len(case.ran) == 1

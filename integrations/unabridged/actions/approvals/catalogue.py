@@ -106,7 +106,7 @@ KINDS: Final[dict[str, Texts]] = {
     "number": {"en": "number", "de": "Zahl"},
     "text": {"en": "text", "de": "Text"},
     "nothing": {"en": "nothing", "de": "nichts"},
-    "object": {"en": "object", "de": "Objekt"},
+    "object": {"en": "object", "de": "Struktur"},
     "list": {"en": "list of {count}", "de": "Liste mit {count}"},
 }
 """What sort of value a parameter has."""
