@@ -15,8 +15,18 @@ from uuid import UUID
 
 import pytest
 from actions.kit import Archive, Id, archive
-from pydantic import AnyUrl, BaseModel, ConfigDict, Field, RootModel, SecretStr, StringConstraints, create_model
-from typing_extensions import TypedDict
+from pydantic import (
+    AnyUrl,
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    RootModel,
+    SecretStr,
+    StringConstraints,
+    create_model,
+)
+from typing_extensions import TypeAliasType, TypedDict
 from unabridged.actions import Action, Command, Grants, Sensitivity
 from unabridged.contract import InvalidInput
 
@@ -81,7 +91,11 @@ class Texts(RootModel[list[str]]):
     pass
 
 
+Endless = TypeAliasType("Endless", "Annotated[list[Endless], Field(max_length=2)]")  # type: ignore[misc]
+
 OPEN = {
+    "list of itself": Endless,
+    "JSON": JsonValue,
     "text": str,
     "text in Optional": Optional[str],  # noqa: UP045 - the older spellings too
     "text in Union": Union[int, str],  # noqa: UP007
@@ -180,6 +194,24 @@ def test_a_field_that_could_carry_anything_is_refused_on_both_sides(side: str, k
     assert caught.value.rule
 
 
+WRAPPED: dict[str, Callable[[Any], Any]] = {
+    "or nothing": lambda kind: Optional[kind],  # noqa: UP045
+    "in a list": lambda kind: Annotated[list[kind], Field(max_length=3)],  # type: ignore[valid-type]
+    "in a pair": lambda kind: tuple[int, kind],  # type: ignore[valid-type]
+    "in a generic model": lambda kind: Box[kind],  # type: ignore[valid-type]
+    "by key": lambda kind: Annotated[dict[Literal["a"], kind], Field(max_length=1)],  # type: ignore[valid-type]
+    "with a default": lambda kind: Annotated[kind, Field(default=None)],
+}
+
+
+@pytest.mark.parametrize("wrap", WRAPPED.values(), ids=list(WRAPPED))
+@pytest.mark.parametrize("kind", OPEN.values(), ids=list(OPEN))
+def test_nothing_hides_a_field_that_could_carry_anything(kind: Any, wrap: Callable[[Any], Any]) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        declared(input=create_model("Given", tenant=(Id, ...), field=(wrap(kind), None)))
+    assert caught.value.field.startswith("input.field")
+
+
 @pytest.mark.parametrize("kind", CLOSED.values(), ids=list(CLOSED))
 @pytest.mark.parametrize("side", ["input", "output"])
 def test_a_field_of_a_closed_form_is_no_reason_to_refuse(side: str, kind: Any) -> None:
@@ -227,6 +259,15 @@ def test_a_write_without_targets_says_how_many_it_may_touch(effect: str) -> None
 @pytest.mark.parametrize("effect", ["read", "draft"])
 def test_what_changes_nothing_needs_no_bound(effect: str) -> None:
     assert archive(effect=effect, targets=None).most_targets is None
+
+
+def test_what_only_looks_or_drafts_relies_on_nothing_unless_it_says_so() -> None:
+    assert archive(effect="draft").independent
+    assert archive(effect="read").independent
+    assert archive(effect="draft", relies_on=["accounts"]).independent is None
+    assert archive(effect="read", question=True).independent is None
+    assert archive().independent is None
+    assert archive(effect="send").independent is None
 
 
 def test_the_bound_of_a_write_with_targets_is_that_of_its_field() -> None:

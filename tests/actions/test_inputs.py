@@ -317,6 +317,17 @@ def test_more_targets_than_the_bound_are_refused() -> None:
     assert rules(archive(max_targets=1), GOOD) == {"account_ids": "must have 1 entries at most"}
 
 
+def test_keys_are_texts_whatever_they_were() -> None:
+    class Counts(BaseModel):
+        by_year: Annotated[dict[int, int], Field(max_length=3)]
+
+    action = archive(input=Counts, targets=None, max_targets=1)
+    with opened() as s:
+        found = admitted(action, {"by_year": {"2026": 1}}, s)
+        assert found.args == {"by_year": {"2026": 1}}
+        assert action.perform(found, session=s).status == "done"
+
+
 def test_equal_requests_are_equal_in_whatever_order_they_came() -> None:
     left = kinds().request(names=["a", "b", "c"], some=[1])
     right = kinds().request(some=[1.0], names=["c", "a", "b"])

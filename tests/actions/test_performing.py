@@ -100,6 +100,32 @@ def test_what_may_have_happened_is_unknown_and_is_not_silently_repeated(
     assert "Do not repeat it" in first.document()["message"]
 
 
+@pytest.mark.parametrize("done", [True, False])
+def test_what_may_have_happened_can_be_settled_by_someone_who_looked(done: bool) -> None:
+    provider = Provider({"a1": TimeoutError(), "a2": TimeoutError()})
+    action = archive(provider)
+    with opened() as s:
+        run_it(action, s)
+        provider.script.clear()
+        assert action.resolve(admitted(action, GOOD, s), session=s, done=done, targets=["a1", "a3"]) == 1
+        again = run_it(action, s)
+    assert told(again) == {
+        "a1": ("already_done" if done else "done", None),
+        "a2": ("unknown", "outcome_unknown"),
+        "a3": ("already_done", None),
+    }
+    assert provider.targets == [*IDS, *([] if done else ["a1"])]
+
+
+def test_what_was_never_tried_cannot_be_settled() -> None:
+    provider = Provider()
+    action = archive(provider)
+    with opened() as s:
+        assert action.resolve(admitted(action, GOOD, s), session=s, done=True) == 0
+        assert run_it(action, s).status == "done"
+    assert provider.targets == IDS
+
+
 @both
 def test_an_idempotent_executor_is_asked_again_with_the_same_key(run: Run) -> None:
     provider = Provider({"a1": TimeoutError()}, idempotent=True)

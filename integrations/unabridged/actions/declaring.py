@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_\-]{0,63}\Z")
 _VERB: Final = re.compile(r"[a-z][a-z_]{0,39}\Z")
+_HARMLESS: Final = "it changes nothing"
 _TARGETS: Final = ("list", "set", "text", "integer", "uuid", "choice")
 
 
@@ -62,7 +63,8 @@ class Action:
         targets: the field that holds the ids that are touched.
         selection: the field that takes the token of a selection.
         max_targets: how many records it may touch at most. A write without `targets` must say so.
-        independent: why it relies on nothing.
+        independent: why it relies on nothing. What only looks or drafts, and is no question, relies on nothing unless
+            it says on what.
         destructive: whether it cannot be taken back; so is each whose effect is `destroy`.
         require: what the evidence must be.
         max_age_s: how old the evidence may be, in seconds.
@@ -122,6 +124,8 @@ class Action:
         put(self, "reducer", None if self.output is None else Output(self.output))
         put(self, "destructive", self.destructive or self.effect == "destroy")
         self._check_evidence()
+        if self._is_harmless:
+            put(self, "independent", _HARMLESS)
         self._check_targets()
         self._check_crossing()
 
@@ -182,6 +186,12 @@ class Action:
         shapes: tuple[Shape, ...] = (self.inputs.shape, *(() if self.reducer is None else (self.reducer.shape,)))
         if any(shape.names & set(self.never) for shape in shapes) or set(self.show) & set(self.never):
             raise InvalidInput(field="never", rule="names a field that the input or the output has")
+
+    @property
+    def _is_harmless(self) -> bool:
+        """Whether nothing is lost where it runs on evidence that is not complete."""
+        declared = (self.relies_on, self.selection, self.independent)
+        return not self.is_write and not self.question and declared == (None, None, None)
 
     @property
     def is_write(self) -> bool:
@@ -308,6 +318,31 @@ class Action:
         performance = self._performance(admitted, session, targets)
         del admitted, targets
         return await arun(_admitted(performance), self.executor)
+
+    def resolve(
+        self, admitted: Admitted, *, session: Session | None, done: bool, targets: Sequence[Any] | None = None
+    ) -> int:
+        """Notes what a person or a look at the provider found out about what may have happened.
+
+        What was done is then `already_done`, and what was not may be done. It is for the code around an agent: no agent
+        is offered it. An attempt that still runs must not be resolved.
+
+        Args:
+            admitted: what `admit` returns for the same arguments.
+            session: the session.
+            done: whether it was done.
+            targets: which targets; all of them when not given.
+
+        Returns:
+            Of how many targets it was open.
+
+        Raises:
+            InvalidInput: this action did not admit it, or in another session.
+            LedgerUnavailable: it cannot be noted.
+        """
+        performance = self._performance(admitted, session, targets)
+        del admitted, targets
+        return _admitted(performance).resolve(done=done)
 
     def _performance(
         self, admitted: Admitted, session: Session | None, targets: Sequence[Any] | None

@@ -189,8 +189,11 @@ class Shape:
         if schema["type"] == "definitions":
             self._definitions.update({d["ref"]: d for d in schema["definitions"]})
             yield from self._walk(schema["schema"], at)
-        else:
-            yield from self._walk(self._definitions[schema["schema_ref"]], at)
+            return
+        ref = schema["schema_ref"]
+        if ref in at.inside:
+            raise at.refuse("must not hold itself: nothing bounds how deep it nests")
+        yield from self._walk(self._definitions[ref], at.below(inside=(*at.inside, ref)))
 
     def _around(self, schema: Any, at: _At) -> Iterator[FieldFacts]:
         if schema["type"] in ("default", "nullable"):
@@ -227,7 +230,7 @@ class Shape:
                 free = not at.path and name in self._tokens
                 yield from self._walk(one["schema"], at.below(path=path, required=True, free=free))
             return
-        ref = f"{schema['cls'].__module__}.{schema['cls'].__qualname__}:{id(schema['cls'])}"
+        ref = f"model {id(schema['cls'])}"
         if ref in at.inside:
             raise at.refuse("must not hold itself: nothing bounds how deep it nests")
         extra = schema["cls"].model_config.get("extra")

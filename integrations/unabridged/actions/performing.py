@@ -133,6 +133,10 @@ class Performance:
             outcome: Outcome = stop.value
             return outcome
 
+    def resolve(self, *, done: bool) -> int:
+        """Notes what someone found out about what may have happened; returns of how many targets."""
+        return sum(self._memory.resolve(slot.key, done=done) for slot in self._slots)
+
     def _groups(self) -> list[list[Slot]]:
         if getattr(self._action.executor, "per_target", True):
             return [[slot] for slot in self._slots]

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 State = Literal["begun", "done", "failed", "unknown"]
 Claim = Literal["run", "done", "unknown"]
 _log = logging.getLogger("unabridged.actions")
+_OPEN: Final = ("begun", "unknown")
 _KEPT: Final = 10_000
 
 
@@ -43,6 +44,10 @@ class Memory(Protocol):
 
     def settle(self, key: str, state: State) -> None:
         """Notes what came of an attempt."""
+        ...
+
+    def resolve(self, key: str, *, done: bool) -> bool:
+        """Notes what someone found out about an attempt that may have happened; tells whether there was one."""
         ...
 
 
@@ -85,6 +90,14 @@ class SessionMemory:
         except UnabridgedError as error:
             _log.error("what an action did was not noted: %s", type(error).__name__)
 
+    def resolve(self, key: str, *, done: bool) -> bool:
+        """Notes what someone found out about an attempt that may have happened; tells whether there was one."""
+        note = self._session.note_of(_name(key))
+        if note is None or note[0] not in _OPEN:
+            return False
+        self._session.keep_note(_name(key), ["done" if done else "failed", note[1]])
+        return True
+
 
 class ProcessMemory:
     """Remembers in this process, for actions that run without a session; bounded, the oldest go first."""
@@ -118,6 +131,14 @@ class ProcessMemory:
         """Notes what came of an attempt."""
         with self._lock:
             self._states[key] = state
+
+    def resolve(self, key: str, *, done: bool) -> bool:
+        """Notes what someone found out about an attempt that may have happened; tells whether there was one."""
+        with self._lock:
+            was_open = self._states.get(key) in _OPEN
+            if was_open:
+                self._states[key] = "done" if done else "failed"
+            return was_open
 
 
 class NoMemory(ProcessMemory):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
@@ -105,6 +106,10 @@ def _array(value: Any, *, lenient: bool, depth: int) -> Any:
     return made
 
 
+def _key(name: Any) -> str:
+    return name if isinstance(name, str) else json.dumps(name)
+
+
 def plain(value: Any) -> Any:
     """Returns what a validated model holds as JSON values: its declared fields and nothing that it computes.
 
@@ -118,7 +123,7 @@ def plain(value: Any) -> Any:
             return plain(value.root)  # type: ignore[attr-defined] # what a root model is
         return {name: plain(getattr(value, name)) for name in type(value).model_fields}
     if isinstance(value, Mapping):
-        return {plain(name): plain(one) for name, one in value.items()}
+        return {_key(plain(name)): plain(one) for name, one in value.items()}
     if isinstance(value, set | frozenset):
         return sorted((plain(one) for one in value), key=canonical)
     if isinstance(value, list | tuple):
