@@ -32,6 +32,28 @@ class Held(Generic[_T]):
         self._variable.reset(self._token)
 
 
+class Boxed(Generic[_T]):
+    """A value on its way through code that may fail: an error tracker that sends the locals of frames sees no more.
+
+    Attributes:
+        value: the value; it is gone when it was taken.
+    """
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: _T) -> None:
+        self.value = value
+
+    def __repr__(self) -> str:
+        return "<Boxed>"
+
+    def take(self) -> _T:
+        """Returns the value and keeps it no longer."""
+        value = self.value
+        del self.value
+        return value
+
+
 class Recorder(Protocol):
     """Whatever keeps reads as evidence; in practice `unabridged.evidence.Session`."""
 

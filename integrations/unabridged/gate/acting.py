@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from unabridged._ambient import Boxed
 from unabridged.evidence import Session, current_session
 
 from .boundary import arun_body, run_body
@@ -39,7 +40,9 @@ def run_action(
         turn: what is known of the model's turn.
     """
     gate = Gate(action.name, write_spec(action))
-    entered = gate.enter(fields, session=session or current_session(), turn=turn)
+    given = Boxed(fields)
+    del fields
+    entered = gate.enter(given.take(), session=session or current_session(), turn=turn)
     return entered if isinstance(entered, Reply) else run_body(gate, entered, _no_body)
 
 
@@ -48,7 +51,9 @@ async def arun_action(
 ) -> Reply:
     """As `run_action`, without blocking."""
     gate = Gate(action.name, write_spec(action))
-    entered: Entered | Reply = gate.enter(fields, session=session or current_session(), turn=turn)
+    given = Boxed(fields)
+    del fields
+    entered: Entered | Reply = gate.enter(given.take(), session=session or current_session(), turn=turn)
     return entered if isinstance(entered, Reply) else await arun_body(gate, entered, _no_async_body)
 
 

@@ -10,12 +10,13 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from unabridged._ambient import Boxed
 from unabridged.contract import printable_name
 
 from .followup import Step
 from .presenting import Reply
 from .refusing import MUST_WAIT, guard_failed
-from .runtime import Entered, Gate
+from .runtime import Entered, Fault, Gate
 from .values import kind_of
 from .writing import MustWait, adrive, drive
 
@@ -40,13 +41,15 @@ def run_body(
         return refused
     try:
         with entered.scope():
-            value = entered.write.perform() if entered.acts and entered.write is not None else body()
+            held = Boxed(entered.write.perform() if entered.acts and entered.write is not None else body())
     except Exception as error:  # noqa: BLE001 - the outermost tool boundary
-        return _failed(gate, entered, error, interrupts, handled)
+        fault = _fault(gate, entered, error, interrupts, handled)
     except BaseException:
         gate.cancel(entered)
         raise
-    return gate.leave(entered, value)
+    else:
+        return gate.leave(entered, held.take())
+    return gate.fail(entered, fault)
 
 
 async def arun_body(
@@ -62,13 +65,15 @@ async def arun_body(
         return refused
     try:
         with entered.scope():
-            value = await (entered.write.aperform() if entered.acts and entered.write is not None else body())
+            held = Boxed(await (entered.write.aperform() if entered.acts and entered.write is not None else body()))
     except Exception as error:  # noqa: BLE001 - the outermost tool boundary
-        return _failed(gate, entered, error, interrupts, handled)
+        fault = _fault(gate, entered, error, interrupts, handled)
     except BaseException:
         gate.cancel(entered)
         raise
-    return gate.leave(entered, value)
+    else:
+        return gate.leave(entered, held.take())
+    return gate.fail(entered, fault)
 
 
 def before(gate: Gate, entered: Entered, *, interrupts: Kinds = ()) -> Reply | None:
@@ -85,7 +90,8 @@ def before(gate: Gate, entered: Entered, *, interrupts: Kinds = ()) -> Reply | N
     except interrupts:
         raise
     except Exception as error:  # noqa: BLE001 - the outermost tool boundary: a guard that fails refuses
-        return _refused(gate, error)
+        fault, why = kind_of(error), MUST_WAIT if isinstance(error, MustWait) else None
+    return _refused(gate, fault, why)
 
 
 async def abefore(gate: Gate, entered: Entered, *, interrupts: Kinds = ()) -> Reply | None:
@@ -98,12 +104,13 @@ async def abefore(gate: Gate, entered: Entered, *, interrupts: Kinds = ()) -> Re
     except interrupts:
         raise
     except Exception as error:  # noqa: BLE001 - the outermost tool boundary: a guard that fails refuses
-        return _refused(gate, error)
+        fault, why = kind_of(error), MUST_WAIT if isinstance(error, MustWait) else None
+    return _refused(gate, fault, why)
 
 
-def _refused(gate: Gate, error: Exception) -> Reply:
-    _log.error("the guard failed on %s with %s", printable_name(gate.name), kind_of(error))
-    return guard_failed(gate.name, why=MUST_WAIT if isinstance(error, MustWait) else None)
+def _refused(gate: Gate, fault: str, why: str | None) -> Reply:
+    _log.error("the guard failed on %s with %s", printable_name(gate.name), fault)
+    return guard_failed(gate.name, why=why)
 
 
 def run_step(step: Step, *, interrupts: Kinds = ()) -> Reply:
@@ -116,11 +123,13 @@ def run_step(step: Step, *, interrupts: Kinds = ()) -> Reply:
     try:
         result = step.resume.read()
     except Exception as error:  # noqa: BLE001 - the outermost tool boundary
-        return _step_failed(step, error, interrupts)
+        fault = _fault_of_step(step, error, interrupts)
     except BaseException:
         step.cancel()
         raise
-    return step.finish(result)
+    else:
+        return step.finish(result)
+    return step.fail(fault)
 
 
 async def arun_step(step: Step, *, interrupts: Kinds = ()) -> Reply:
@@ -128,25 +137,28 @@ async def arun_step(step: Step, *, interrupts: Kinds = ()) -> Reply:
     try:
         result = await step.resume.aread()
     except Exception as error:  # noqa: BLE001 - the outermost tool boundary
-        return _step_failed(step, error, interrupts)
+        fault = _fault_of_step(step, error, interrupts)
     except BaseException:
         step.cancel()
         raise
-    return step.finish(result)
+    else:
+        return step.finish(result)
+    return step.fail(fault)
 
 
-def _step_failed(step: Step, error: Exception, interrupts: Kinds) -> Reply:
+def _fault_of_step(step: Step, error: Exception, interrupts: Kinds) -> str:
     if isinstance(error, interrupts):
         step.withdraw()
         raise error
-    return step.fail(error)
+    return kind_of(error)
 
 
-def _failed(gate: Gate, entered: Entered, error: Exception, interrupts: Kinds, handled: Kinds) -> Reply:
+def _fault(gate: Gate, entered: Entered, error: Exception, interrupts: Kinds, handled: Kinds) -> Fault:
+    """Returns what may be known of an error of the body; one that passes is raised again."""
     if isinstance(error, interrupts):
         gate.withdraw(entered)
         raise error
     if gate.spec.effect != "read" and isinstance(error, handled):
         gate.cancel(entered)
         raise error
-    return gate.fail(entered, error)
+    return Fault.of(error)

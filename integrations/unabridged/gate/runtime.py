@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Any, Final, assert_never
 
 from unabridged import _ambient
+from unabridged._ambient import Boxed
 from unabridged.actions.approvals import Approver
 from unabridged.audit import AuditSink
 from unabridged.contract import ReadHeader, ReadResult, Reason, Scope, build_result, new_read_id, printable_name
@@ -89,6 +90,24 @@ class Entered:
 
 
 @dataclass(frozen=True, slots=True)
+class Fault:
+    """What may be known of an error: it stands for it where a log is written, so that no frame there holds its text.
+
+    Attributes:
+        kind: the name of its class.
+        was_late: whether time had run out.
+    """
+
+    kind: str
+    was_late: bool = False
+
+    @classmethod
+    def of(cls, error: BaseException) -> Fault:
+        """Returns what may be known of an error."""
+        return cls(kind_of(error), isinstance(error, TimeoutError))
+
+
+@dataclass(frozen=True, slots=True)
 class Gate:
     """A tool with its declaration.
 
@@ -124,6 +143,7 @@ class Gate:
             tentative: whether the call is judged again, so that nothing is written down yet.
         """
         call = Call(tool=self.name, args=args, session=session, call_id=call_id)
+        del args
         try:
             entered = self._enter(call, session, turn, None if tentative else _sink(session, turn))
             if isinstance(entered, Reply) or isinstance(self.spec, FollowUpSpec):
@@ -145,7 +165,9 @@ class Gate:
         """Returns the refusal of arguments that break the tool's schema: fields and rules, never values."""
         self._note(session, call_id)
         if self.spec.effect == "write":
-            Record(_sink(session, turn), action=self.name, args=args, session=session).invalid()
+            record = Record(_sink(session, turn), action=self.name, args=args, session=session)
+            del args
+            record.invalid()
         return invalid_request(self.name, problems)
 
     def note_refusal(
@@ -154,6 +176,7 @@ class Gate:
         """Writes down a refusal of a call that was judged tentatively, where it was the last word."""
         codes = (reply.artifact or {}).get("unabridged", {}).get("codes", ())
         record = Record(_sink(session, turn), action=self.name, args=args, session=session)
+        del args
         record.refused(Verdict("refuse", tuple(codes)))
 
     def is_covered(self, session: Session | None) -> bool:
@@ -248,27 +271,30 @@ class Gate:
 
     def leave(self, entered: Entered, value: Any) -> Reply:
         """Makes the reply of a body that returned: records what it proves and presents what fits."""
+        held = Boxed(value)
+        del value
         try:
-            return self._leave(entered, value)
+            return self._leave(entered, held)
         except Exception as error:  # noqa: BLE001 - the outermost boundary: what cannot be recorded is unavailable
-            _log.error("the gate failed after %s with %s", printable_name(self.name), kind_of(error))
-            return self.fail(entered, error)
+            fault = Fault.of(error)
+        _log.error("the gate failed after %s with %s", printable_name(self.name), fault.kind)
+        return self.fail(entered, fault)
 
-    def _leave(self, entered: Entered, value: Any) -> Reply:
+    def _leave(self, entered: Entered, held: Boxed[Any]) -> Reply:
         spec = self.spec
         match spec:
             case ReadSpec():
-                result = result_of(value, spec, entered.call, started_at=entered.started_at)
+                result = result_of(held.take(), spec, entered.call, started_at=entered.started_at)
                 return self._recorded(entered, spec, result)
             case UndeclaredSpec():
-                self._record_undeclared(entered, value)
-                return _done(entered, value)
+                self._record_undeclared(entered, held)
+                return _done(entered, held.take())
             case FollowUpSpec():
-                return value if isinstance(value, Reply) else Reply(value=value, passes=True)
+                return held.take() if isinstance(held.value, Reply) else Reply(value=held.take(), passes=True)
             case WriteSpec():
-                return _done(entered, value)
+                return _done(entered, held.take())
             case NeutralSpec():
-                return Reply(value=value, passes=True)
+                return Reply(value=held.take(), passes=True)
             case _:
                 assert_never(spec)
 
@@ -281,14 +307,13 @@ class Gate:
             followup.remember(session, result, spec)
         return read_reply(result, spec, session=session, max_bytes=self.max_bytes)
 
-    def _record_undeclared(self, entered: Entered, value: Any) -> None:
+    def _record_undeclared(self, entered: Entered, held: Boxed[Any]) -> None:
         if entered.session is None:
             return
         now = datetime.now(UTC)
-        items = list(value) if isinstance(value, list | tuple) else [value]
         entered.session.record(
             build_result(
-                items=items,
+                items=list(held.value) if isinstance(held.value, list | tuple) else [held.value],
                 reasons=[Reason(code="COVERAGE_UNKNOWN", layer="adapter")],
                 scope=Scope(resource=f"tool:{self.name}"[:200]),
                 read=ReadHeader(id=new_read_id(), adapter="tool", started_at=entered.started_at, finished_at=now),
@@ -297,18 +322,20 @@ class Gate:
         )
         warn_undeclared(self.name)
 
-    def fail(self, entered: Entered, error: BaseException) -> Reply:
+    def fail(self, entered: Entered, error: BaseException | Fault) -> Reply:
         """Makes the reply of a body that raised. Nothing of the error's text goes anywhere."""
         spec = self.spec
-        _log.warning("%s failed with %s", printable_name(self.name), kind_of(error))
-        detail = "deadline" if isinstance(error, TimeoutError) else "tool_failed"
+        fault = error if isinstance(error, Fault) else Fault.of(error)
+        del error
+        _log.warning("%s failed with %s", printable_name(self.name), fault.kind)
+        detail = "deadline" if fault.was_late else "tool_failed"
         if entered.write is not None:
             entered.write.ended("failed")
         try:
             result = self._abandoned(entered, detail)
         except Exception as failure:  # noqa: BLE001 - the outermost boundary: a pending read expires by itself
-            _log.error("the failure of %s was not recorded: %s", printable_name(self.name), kind_of(failure))
-            result = None
+            result, fault = None, Fault.of(failure)
+            _log.error("the failure of %s was not recorded: %s", printable_name(self.name), fault.kind)
         if result is None or not isinstance(spec, ReadSpec):
             return tool_failed(self.name)
         return read_reply(result, spec, session=entered.session, max_bytes=self.max_bytes)
@@ -323,7 +350,7 @@ class Gate:
         """Records what is known of a call that brought nothing, and returns it for a read."""
         spec = self.spec
         if isinstance(spec, UndeclaredSpec):
-            self._record_undeclared(entered, None)
+            self._record_undeclared(entered, Boxed(None))
         if not isinstance(spec, ReadSpec):
             return None
         result = unavailable(spec, entered.call, detail=detail, started_at=entered.started_at)

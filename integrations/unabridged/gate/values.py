@@ -11,6 +11,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from unabridged._ambient import Boxed
 from unabridged.contract import (
     InvalidInput,
     Proof,
@@ -111,33 +112,40 @@ def result_of(value: Any, spec: ReadSpec, call: Call, *, started_at: datetime) -
     """
     if isinstance(value, Result):
         return _named(value, spec)  # type: ignore[arg-type]
+    held = Boxed(value)
+    del value
     if spec.judge is not None:
-        return _judged(value, spec, call, started_at)
-    return _bare(value, spec, call, started_at)
+        return _judged(held, spec, call, started_at)
+    return _bare(held.take(), spec, call, started_at)
 
 
-def _judged(value: Any, spec: ReadSpec, call: Call, started_at: datetime) -> ReadResult:
+def _judged(held: Boxed[Any], spec: ReadSpec, call: Call, started_at: datetime) -> ReadResult:
+    judged, fault = None, None
     try:
         if callable(spec.judge):
-            judged = spec.judge(value, dataclasses.replace(call, spec=spec, started_at=started_at))
+            judged = spec.judge(held.take(), dataclasses.replace(call, spec=spec, started_at=started_at))
         else:
             from unabridged.reading import judge_value
 
             judged = judge_value(
                 spec.judge,
-                value,
+                held.take(),
                 resource=spec.resource,
                 filters=spec.filters_of(call.args),
                 page_size=spec.size_of(call.args),
                 from_the_start=spec.is_from_the_start(call.args),
             )
     except Exception as error:  # noqa: BLE001 - the judge is the user's code: whatever it raises, the read proves nothing
-        _log.warning("the judge of %s failed with %s", printable_name(call.tool), kind_of(error))
+        fault = kind_of(error)
+    if fault is not None:
+        _log.warning("the judge of %s failed with %s", printable_name(call.tool), fault)
         return unavailable(spec, call, detail="judge_failed", started_at=started_at)
     if not isinstance(judged, Result):
+        kind = printable_name(type(judged).__name__)
+        del judged
         _log.warning(
             "the judge of %s returned %s, no ReadResult; call.result(items, *codes) makes one",
-            printable_name(call.tool), printable_name(type(judged).__name__),
+            printable_name(call.tool), kind,
         )  # fmt: skip
         return unavailable(spec, call, detail="judge_failed", started_at=started_at)
     return _named(judged, spec)  # type: ignore[arg-type]

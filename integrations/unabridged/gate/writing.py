@@ -15,6 +15,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
+from unabridged._ambient import Boxed
 from unabridged.actions.approvals import (
     QUESTIONS,
     TTL_S,
@@ -49,7 +50,21 @@ REVIEWABLE: Final = frozenset(
 _LISTED: Final = 100
 _NO_CHOICE: Final = ("abandon",)
 
-Step = tuple[Callable[..., Any], tuple[Any, ...]]
+
+class Step:
+    """Foreign code that a write must run before its body, with what it is given. Its repr shows neither."""
+
+    __slots__ = ("_code", "_given")
+
+    def __init__(self, code: Callable[[Any], Any], given: Any) -> None:
+        self._code = code
+        self._given = given
+
+    def take(self) -> Any:
+        """Runs it."""
+        return self._code(self._given)
+
+
 Steps = Generator[Step, Any, Reply | None]
 
 
@@ -202,7 +217,7 @@ class Write:
         if self._card is not None and (refused := (yield from self._ask(self._card))) is not None:
             return refused
         if self.spec.recheck is not None and self._targets:
-            refused = yield from self._look_again(self.spec.recheck, self._targets)
+            refused = yield from self._look_again(self.spec.recheck)
             if refused is not None:
                 return refused
         if self._token is not None and self.session is not None:
@@ -220,7 +235,7 @@ class Write:
         lapses_at = self.session.tickets.now() + timedelta(seconds=TTL_S)
         QUESTIONS.ask(card.question[0], until=card.expires_at)
         try:
-            answer = yield self._approve, (replace(card),)
+            answer = yield Step(self._approve, replace(card))
             decision = self._answered(self.session, answer, card, lapses_at)
         except (TicketRefused, ApprovalStale, InvalidInput):
             return self._stale()
@@ -300,23 +315,23 @@ class Write:
         codes = (*self._verdict.codes, "APPROVAL_STALE") if self._verdict.codes else ("APPROVAL_STALE",)
         return self._refused(Verdict("review", codes, self._verdict.reads, ("request_review", "abandon")))
 
-    def _look_again(self, recheck: Callable[[Any], Any], targets: Sequence[Any]) -> Steps:
+    def _look_again(self, recheck: Callable[[Any], Any]) -> Steps:
         """Keeps the targets that still hold. What could not be looked at does not."""
-        holding = []
-        for target in targets:
+        held: list[bool] = []
+        for step in [Step(recheck, target) for target in self._targets or ()]:
+            fault = None
             try:
-                holds = yield recheck, (target,)
+                held.append((yield step) is True)
             except Exception as error:  # noqa: BLE001 - the author's own code: whatever it raises, the target does not hold
-                _log.warning("the recheck of %s failed with %s", printable_name(self.name), kind_of(error))
-                holds = False
-            if holds is True:
-                holding.append(target)
-            else:
-                self.left_out.append(target)
-        if not holding:
+                fault = kind_of(error)
+                held.append(False)
+            if fault is not None:
+                _log.warning("the recheck of %s failed with %s", printable_name(self.name), fault)
+        self.left_out += [target for target, holds in zip(self._targets or (), held, strict=True) if not holds]
+        if not any(held):
             return self._refused(Verdict("refuse", ("RECHECK_FAILED",), options=_NO_CHOICE))
         if self.left_out:
-            self._aim(holding)
+            self._aim([target for target, holds in zip(self._targets or (), held, strict=True) if holds])
         return None
 
     def _refused(self, verdict: Verdict, *, note: str = "", deadline_s: float | None = None) -> Reply:
@@ -411,13 +426,15 @@ def drive(steps: Steps) -> Reply | None:
         step = next(steps)
         while True:
             try:
-                value = step[0](*step[1])
+                value = step.take()
                 if inspect.isawaitable(value):
                     value = _waited_for(value)
             except Exception as error:  # noqa: BLE001 - it is raised where the step was asked for
-                step = steps.throw(error)
+                failed = Boxed(error)
             else:
                 step = steps.send(value)
+                continue
+            step = steps.throw(failed.take())
     except StopIteration as stop:
         reply: Reply | None = stop.value
         return reply
@@ -429,13 +446,15 @@ async def adrive(steps: Steps) -> Reply | None:
         step = next(steps)
         while True:
             try:
-                value = step[0](*step[1])
+                value = step.take()
                 if inspect.isawaitable(value):
                     value = await value
             except Exception as error:  # noqa: BLE001 - it is raised where the step was asked for
-                step = steps.throw(error)
+                failed = Boxed(error)
             else:
                 step = steps.send(value)
+                continue
+            step = steps.throw(failed.take())
     except StopIteration as stop:
         reply: Reply | None = stop.value
         return reply
