@@ -16,7 +16,7 @@ from evidence.made_reads import at as moment
 from evidence.made_reads import frozen, made
 from gate.write_cases import WHOLE, Case, codes
 from reading.served import Call
-from reports.asked import TOKEN, Asked, ask, fresh, listing, offset, records
+from reports.asked import TOKEN, Asked, ask, fresh, keys, listing, offset, records
 from unabridged.actions.approvals import Card, Decision, approve
 from unabridged.audit import AuditEvent
 from unabridged.evidence import MemoryLedger, WriteIntent, session
@@ -82,6 +82,22 @@ def test_r43_an_empty_page_that_names_another_is_no_end_of_the_listing() -> None
     both = ask(listing(TOKEN), respond)
     assert both.result.complete
     assert sync(both).value == "synchronised"
+    assert sync.deleted == []
+
+
+def test_r43_a_page_size_that_changes_under_a_cursor_deletes_nothing() -> None:
+    sized = listing(TOKEN, size={"send": {"query": "limit"}, "max": 100, "read": "used"})
+    sync = Sync()
+
+    def respond(call: Call) -> None:
+        if "cursor" not in call.query:
+            call.page({"items": records(1, 101), "next": "c2", "used": 100})
+        else:
+            call.page({"items": records(151, 201), "used": 50})
+
+    changed = ask(sized, respond)
+    assert keys(changed.result) == {"PROTOCOL_ANOMALY:page_size_changed"}
+    assert codes(sync(changed)) == ["EVIDENCE_INCOMPLETE"]
     assert sync.deleted == []
 
 
