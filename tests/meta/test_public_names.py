@@ -15,6 +15,7 @@ from unabridged.contract import UnabridgedError
 
 PACKAGES = [
     "unabridged",
+    "unabridged.actions",
     "unabridged.answers",
     "unabridged.audit",
     "unabridged.contract",
@@ -90,7 +91,12 @@ def error_classes() -> list[type[UnabridgedError]]:
     return sorted(set(found), key=lambda k: k.__name__)
 
 
-SAMPLES: dict[str, Any] = {"reply": None, "codes": ("RATE_LIMITED",), "sent": 3}
+SAMPLES: dict[str, Any] = {
+    "reply": None,
+    "codes": ("RATE_LIMITED",),
+    "sent": 3,
+    "problems": (("low", "must be an integer"),),
+}
 
 
 @pytest.mark.parametrize("kind", error_classes(), ids=lambda k: k.__name__)
