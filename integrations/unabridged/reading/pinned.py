@@ -14,7 +14,7 @@ from email.utils import parsedate_to_datetime
 from types import ModuleType
 from typing import Any, Final, Literal
 
-from unabridged.contract import UnabridgedError
+from unabridged.contract import InvalidInput, UnabridgedError
 
 from .deadlines import keeps_time, until, watch
 from .exchange import Exchange
@@ -115,21 +115,21 @@ class PinnedTransport:
     Args of the constructor:
         ca_file: certificates to trust instead of the usual ones, or nothing.
         max_bytes: how long an answer may be.
+
+    Raises:
+        InvalidInput: `ca_file` holds no certificates.
     """
 
     def __init__(self, *, ca_file: str | None, max_bytes: int) -> None:
+        if not _holds_certificates(ca_file):
+            raise InvalidInput(field="ca_file", rule="must be a file of certificates in PEM form")
         self._ca_file = ca_file
         self._most = max_bytes
 
     def send(self, request: PinnedRequest, *, timeout_s: float) -> Response | Fault | Unsent:
         """Returns the response, also one that redirects, or what went wrong. An error shows no frame of the client."""
         try:
-            with pinned_client(self._ca_file) as client:
-                watched = None if keeps_time(client) else {"trace": watch}
-                transport = _Sync(client, max_page_bytes=self._most)
-                exchange = _Pinned(transport.lib, request, timeout_s, self._most, watched)
-                with in_a_read(), until(exchange.until):
-                    return _told(transport.exchanged(client, exchange), exchange)
+            return self._sent(request, timeout_s)
         except Refused:
             return Unsent(is_ours=True)
         except BaseException as error:  # noqa: BLE001 - also what interrupts must not carry the frames
@@ -138,15 +138,34 @@ class PinnedTransport:
     async def send_async(self, request: PinnedRequest, *, timeout_s: float) -> Response | Fault | Unsent:
         """As `send`, on an event loop."""
         try:
-            async with pinned_async_client(self._ca_file) as client:
-                transport = _Async(client, max_page_bytes=self._most)
-                exchange = _Pinned(transport.lib, request, timeout_s, self._most, None)
-                with in_a_read():
-                    return _told(await transport.exchanged(client, exchange), exchange)
+            return await self._sent_async(request, timeout_s)
         except Refused:
             return Unsent(is_ours=True)
         except BaseException as error:  # noqa: BLE001 - also what interrupts must not carry the frames
             raise _bare(error) from None
+
+    def _sent(self, request: PinnedRequest, timeout_s: float) -> Response | Fault | Unsent:
+        with pinned_client(self._ca_file) as client:
+            watched = None if keeps_time(client) else {"trace": watch}
+            transport = _Sync(client, max_page_bytes=self._most)
+            exchange = _Pinned(transport.lib, request, timeout_s, self._most, watched)
+            with in_a_read(), until(exchange.until):
+                return _told(transport.exchanged(client, exchange), exchange)
+
+    async def _sent_async(self, request: PinnedRequest, timeout_s: float) -> Response | Fault | Unsent:
+        async with pinned_async_client(self._ca_file) as client:
+            transport = _Async(client, max_page_bytes=self._most)
+            exchange = _Pinned(transport.lib, request, timeout_s, self._most, None)
+            with in_a_read():
+                return _told(await transport.exchanged(client, exchange), exchange)
+
+
+def _holds_certificates(ca_file: str | None) -> bool:
+    try:
+        pinned_client(ca_file).close()
+    except OSError:
+        return False
+    return True
 
 
 class _Sync(HttpTransport):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import os
 import signal
+import stat
 import sys
 import time
 from pathlib import Path
@@ -54,6 +56,10 @@ class Puppet:
     def look(self, command: Command) -> Any:
         line = Path("/proc/self/cmdline").read_bytes() if Path("/proc/self/cmdline").exists() else b""
         return {"names": sorted(os.environ), "argv": [part.decode() for part in line.split(b"\0")[1:] if part]}
+
+    def hidden(self, command: Command) -> Any:
+        """Tells what Linux says of the memory: 0 where others of the same user cannot read it."""
+        return {"state": str(ctypes.CDLL(None).prctl(3, 0, 0, 0, 0))}
 
     def fails(self, command: Command) -> Any:
         raise ExecutorError(code="reference_invalid")
@@ -108,7 +114,7 @@ class Babbling(Puppet):
     def execute(self, command: Command) -> Any:
         for descriptor in range(3, 64):
             try:
-                if os.readlink(f"/proc/self/fd/{descriptor}").startswith("socket:"):
+                if stat.S_ISSOCK(os.fstat(descriptor).st_mode):
                     os.write(descriptor, bytes.fromhex(str(command.fields["bytes"])))
             except OSError:
                 continue
@@ -125,3 +131,9 @@ def over_http(origin: str, token: str) -> HttpExecutor:
     return HttpExecutor(
         origin=origin, routes={"archive": Route("POST", "/x", unused=["do"])}, credential=FromFile(token)
     )
+
+
+def archiving(origin: str, token: str) -> HttpExecutor:
+    """An executor of the action that the tests share."""
+    route = Route("POST", "/{tenant}/accounts/{target}", body=["reason"], unused=["low", "high"])
+    return HttpExecutor(origin=origin, routes={"archive_accounts": route}, credential=FromFile(token))

@@ -222,6 +222,13 @@ print("taken", provider.take().reveal() == sys.stdin.read(), file=sys.stderr)
         FromEnvironment("UNABRIDGED_TEST_TOKEN_OF_NOBODY")
 
 
+def test_a_variable_is_taken_out_of_the_environment_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UNABRIDGED_TEST_TOKEN", SENTINEL)
+    provider = FromEnvironment("UNABRIDGED_TEST_TOKEN")
+    assert "UNABRIDGED_TEST_TOKEN" not in os.environ
+    assert provider.take().reveal() == SENTINEL
+
+
 def test_a_keyring_without_the_entry_and_one_that_fails_say_no_more(rings: Rings) -> None:
     with pytest.raises(CredentialUnavailable, match="no such entry"):
         FromKeyring("mail", "agent").take()

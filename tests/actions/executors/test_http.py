@@ -18,7 +18,7 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import pytest
-from actions.executors.wire import Heard, Wire, command, said, shown, tracked, wire
+from actions.executors.wire import Heard, Wire, command, opened, said, shown, tracked, wire
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -61,7 +61,7 @@ def _executor(server: Wire | str, route: Route = ARCHIVE, **options: Any) -> Htt
 def _failure(run: Run, executor: HttpExecutor, given: Command | None = None) -> tuple[str, bool]:
     with pytest.raises(ExecutorError) as failed:
         run(executor, given or command())
-    assert SENTINEL not in tracked(failed.value)
+    assert SENTINEL not in tracked(failed.value) + opened(failed.value)
     return failed.value.code, failed.value.may_have_happened
 
 
@@ -97,6 +97,17 @@ def test_a_credential_can_stand_alone_in_a_header_of_its_own() -> None:
         _executor(server, Route("POST", "/x"), scheme=None, header="X-Api-Key").execute(command())
     assert server.heard[0].header("x-api-key") == [SENTINEL]
     assert server.heard[0].header("authorization") == []
+
+
+@both
+def test_one_request_can_take_all_targets(run: Run) -> None:
+    route = Route("POST", "/x", body={"ids": "targets"})
+    with wire() as server:
+        executor = _executor(server, route, per_target=False)
+        given = Command(action="archive", fields={}, targets=("a-1", "a-2"), idempotency_key="ab" * 32)
+        assert run(executor, given) == {}
+    assert not executor.per_target
+    assert json.loads(server.heard[0].body) == {"ids": ["a-1", "a-2"]}
 
 
 @both
@@ -221,6 +232,7 @@ def test_what_is_no_template_of_a_path_is_refused(path: str) -> None:
         {"headers": {"Host": "evil.org"}}, {"headers": {"authorization": "x"}}, {"headers": {"X": "a\r\nb"}},
         {"headers": {"Cookie": "x"}}, {"headers": {"X-Key": "x"}, "header": "x-key"}, {"header": "Host"},
         {"header": "Cookie"}, {"scheme": "Bearer x"}, {"scheme": ""}, {"timeout_s": 0}, {"attempts": 0},
+        {"ca_file": "/no/such/file"}, {"ca_file": __file__},
         {"credential": SENTINEL}, {"credential": Secret(SENTINEL)},
     ],
     ids=repr,
@@ -508,6 +520,7 @@ def test_an_interruption_in_the_midst_shows_no_frame_that_holds_the_credential(
         task.cancel()
         with pytest.raises(asyncio.CancelledError) as ended:
             await task
+        assert SENTINEL not in opened(ended.value)
         return tracked(ended.value)
 
     with wire(waits) as server:

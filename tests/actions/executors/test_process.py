@@ -6,6 +6,7 @@ import asyncio
 import copy
 import gc
 import hashlib
+import logging
 import os
 import pickle
 import re
@@ -132,11 +133,16 @@ def test_a_file_for_diagnostics_that_others_can_read_is_not_written(make: Make, 
     assert kept.read_text() == ""
 
 
-def test_a_factory_that_fails_has_done_nothing(make: Make, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_factory_that_fails_has_done_nothing(
+    make: Make, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
     for kind in ("broken", "NoSuchName"):
         assert _failure(make(kind), do="done") == ("provider_retryable", False)
     assert _failure(make(output="NoSuchModel"), do="done") == ("provider_retryable", False)
     assert capfd.readouterr() == ("", "")
+    assert "did not start" in caplog.text
+    assert "CANARY" not in caplog.text
 
 
 def test_a_process_that_dies_in_the_midst_leaves_it_unknown_and_the_next_command_finds_another(
@@ -181,7 +187,6 @@ ANSWERS = {
 }
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="finds the connection by /proc")
 @pytest.mark.parametrize("kind", ANSWERS)
 def test_an_answer_that_is_none_ends_the_process_and_leaves_it_unknown(make: Make, kind: str) -> None:
     executor = make("Babbling")
@@ -302,14 +307,17 @@ def test_a_process_that_is_forked_off_starts_its_own_and_leaves_its_parents_alon
     executor = make()
     mine = executor.execute(command(do="done"))["pid"]
     result = tmp_path / "forked"
+    executor._pool._lock.acquire()  # as when another thread takes a process at this moment
     pid = os.fork()
     if pid == 0:
+        signal.alarm(int(LONG_S))
         try:
             theirs = executor.execute(command(do="done"))["pid"]
             executor.close()
             result.write_text(str(theirs))
         finally:
             os._exit(0)
+    executor._pool._lock.release()
     os.waitpid(pid, 0)
     theirs = int(result.read_text())
     assert theirs != mine
@@ -327,6 +335,11 @@ def test_the_environment_and_the_arguments_of_the_process_are_its_own(
     assert found["argv"] in ([], ["-P", "-m", "unabridged.actions.executors.worker"])
     more = make(output="Names", inherit=["UNABRIDGED_TEST_HOME"]).execute(command(do="look"))
     assert set(more["names"]) - set(found["names"]) == {"UNABRIDGED_TEST_HOME"}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux hides the memory of a process from its own user")
+def test_the_memory_of_the_process_is_hidden_from_others_of_its_user(make: Make) -> None:
+    assert make().execute(command(do="hidden"))["state"] == "0"
 
 
 def _a_token(path: Path) -> str:

@@ -132,6 +132,27 @@ def shown(thing: Any) -> str:
     return "\n".join([*parts, record.getMessage()])
 
 
+def opened(error: BaseException, depth: int = 5) -> str:
+    """What a tracker keeps that opens objects: the variables of all frames but the tests', and their parts."""
+    parts: list[str] = []
+    seen: set[int] = set()
+
+    def open_up(value: Any, left: int) -> None:
+        if id(value) in seen or left == 0:
+            return
+        seen.add(id(value))
+        parts.append(repr(value))
+        inner = [*value.items()] if isinstance(value, dict) else value if isinstance(value, list | tuple | set) else []
+        for part in [*inner, getattr(value, "__dict__", None)]:
+            open_up(part, left - 1)
+
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        if "tests/" not in frame.f_code.co_filename:
+            for value in frame.f_locals.values():
+                open_up(value, depth)
+    return "\n".join(parts)
+
+
 def tracked(error: BaseException) -> str:
     """What an error tracker keeps of an error: its texts, its chain, and the variables of every frame."""
     parts: list[str] = []

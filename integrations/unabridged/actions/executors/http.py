@@ -60,6 +60,7 @@ class HttpExecutor:
         max_bytes: how long an answer may be.
         ca_file: certificates to trust instead of the usual ones.
         plain_http: whether another machine may be spoken to without TLS.
+        per_target: false where one request takes all targets, by a place called `targets`.
         diagnostics: a hook that is given what the provider answered when a command fails. Keep what it writes safe.
         clock: the time.
 
@@ -68,7 +69,6 @@ class HttpExecutor:
     """
 
     kind: Final = "http"
-    per_target: Final = True
 
     def __init__(
         self,
@@ -84,6 +84,7 @@ class HttpExecutor:
         max_bytes: int = 1024 * 1024,
         ca_file: str | None = None,
         plain_http: bool = False,
+        per_target: bool = True,
         diagnostics: Callable[[RawAnswer], Any] | None = None,
         clock: Clock | None = None,
     ) -> None:
@@ -98,6 +99,7 @@ class HttpExecutor:
             raise InvalidInput(field="scheme", rule="must be one word, such as Bearer")
         if header.lower() != "authorization":
             check_header(header, "header")
+        self.per_target = per_target
         self._headers = _fixed(headers or {}, header)
         self._routes = dict(routes)
         self._credential = credential

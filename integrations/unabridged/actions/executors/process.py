@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import signal
 import socket
@@ -22,6 +23,7 @@ from unabridged.contract import InvalidInput, NotYetSupported
 
 from ._frames import MAX_COMMAND_BYTES, Lost, packed, receive, send
 
+_log = logging.getLogger("unabridged.actions")
 _WORKER: Final = "unabridged.actions.executors.worker"
 _LAST_S: Final = 5.0
 
@@ -136,6 +138,7 @@ class ProcessExecutor:
         try:
             child = pool.idle() or _start(self._plan, pool)
             if child is None:
+                _log.error("the process of an executor did not start; its diagnostics, if it keeps any, say why")
                 return ExecutorError(code="provider_retryable")
             try:
                 answer, is_sound = child.ask(data, timeout_s=self._timeout_s, most=self._most)
