@@ -32,6 +32,19 @@ _PLAIN: Final = {
 }  # fmt: skip
 _MANY: Final = {"list": "list", "set": "set", "frozenset": "set"}
 _AROUND: Final = frozenset({"nullable", "default", "function-before", "function-after", "function-wrap", "model-field"})
+_WAYS: Final = {
+    **dict.fromkeys(("definitions", "definition-ref"), "_defined"),
+    **dict.fromkeys(_AROUND, "_around"),
+    **dict.fromkeys((*_MANY, "tuple"), "_many"),
+    **dict.fromkeys(("model", "model-fields"), "_model"),
+    **dict.fromkeys(("union", "tagged-union"), "_union"),
+    **dict.fromkeys(("literal", "enum"), "_choice"),
+    "str": "_text",
+    "decimal": "_decimal",
+    "dict": "_mapping",
+    "chain": "_chain",
+}
+"""The kinds of schema that are looked into, each with the method that does; no other is let in."""
 _LIMITS: Final = ("ge", "gt", "le", "lt", "multiple_of", "max_digits", "decimal_places", "min_length", "max_length")
 
 
@@ -143,41 +156,32 @@ class Shape:
         return tuple(f for f in self.facts if re.split(r"[.\[]", f.name, maxsplit=1)[0] == name)
 
     def _walk(self, schema: Any, at: _At) -> Iterator[FieldFacts]:
-        kind = schema["type"]
         mark = (schema.get("metadata") or {}).get(_MARK)
         if mark is not None:
             at = at.below(level=mark)
         if at.level == "secret" and at.side == "output":
             raise at.refuse("must not be secret: the agent learns what is given")
+        kind = schema["type"]
         if kind in _PLAIN:
             yield self._fact(schema, at, _PLAIN[kind])
-        elif kind in ("definitions", "definition-ref"):
-            yield from self._defined(schema, at)
-        elif kind in _AROUND:
-            yield from self._around(schema, at)
-        elif kind in _MANY or kind == "tuple":
-            yield from self._many(schema, at)
-        elif kind in ("model", "model-fields"):
-            yield from self._model(schema, at)
-        elif kind in ("union", "tagged-union"):
-            choices = schema["choices"]
-            for choice in choices.values() if isinstance(choices, dict) else choices:
-                yield from self._walk(choice[0] if isinstance(choice, tuple) else choice, at)
-        elif kind in ("literal", "enum"):
-            yield self._choice(schema, at)
-        elif kind == "str":
-            yield self._text(schema, at)
-        elif kind == "decimal":
-            if "max_digits" not in schema:
-                raise at.refuse("must have max_digits")
-            yield self._fact(schema, at, "decimal number")
-        elif kind == "dict":
-            yield from self._mapping(schema, at)
-        elif kind == "chain":
-            for step in schema["steps"]:
-                yield from self._walk(step, at)
+        elif kind in _WAYS:
+            yield from getattr(self, _WAYS[kind])(schema, at)
         else:
             raise at.refuse(f"must be of a type with a closed form, not {_words(kind)}")
+
+    def _union(self, schema: Any, at: _At) -> Iterator[FieldFacts]:
+        choices = schema["choices"]
+        for choice in choices.values() if isinstance(choices, dict) else choices:
+            yield from self._walk(choice[0] if isinstance(choice, tuple) else choice, at)
+
+    def _chain(self, schema: Any, at: _At) -> Iterator[FieldFacts]:
+        for step in schema["steps"]:
+            yield from self._walk(step, at)
+
+    def _decimal(self, schema: Any, at: _At) -> Iterator[FieldFacts]:
+        if "max_digits" not in schema:
+            raise at.refuse("must have max_digits")
+        yield self._fact(schema, at, "decimal number")
 
     def _fact(self, schema: Any, at: _At, words: str) -> FieldFacts:
         bounds = {name: _plain(schema[name]) for name in _LIMITS if name in schema}
@@ -243,7 +247,7 @@ class Shape:
             yield FieldFacts(at.path, f"object {schema['cls'].__name__}", {}, at.level, at.required)
         yield from self._walk(schema["schema"], at)
 
-    def _choice(self, schema: Any, at: _At) -> FieldFacts:
+    def _choice(self, schema: Any, at: _At) -> Iterator[FieldFacts]:
         if schema["type"] == "enum":
             if schema["cls"]._missing_.__func__ is not Enum._missing_.__func__:  # type: ignore[attr-defined] # a method
                 raise at.refuse("must be an enum that takes its own values only")
@@ -252,11 +256,12 @@ class Shape:
             values = [getattr(value, "value", value) for value in schema["expected"]]
         if any(isinstance(v, str) and len(v) > MAX_TEXT for v in values):
             raise at.refuse(f"must have choices of {MAX_TEXT:,} characters at most")
-        return FieldFacts(at.path, "choice", {"one_of": [_plain(v) for v in values]}, at.level, at.required)
+        yield FieldFacts(at.path, "choice", {"one_of": [_plain(v) for v in values]}, at.level, at.required)
 
-    def _text(self, schema: Any, at: _At) -> FieldFacts:
+    def _text(self, schema: Any, at: _At) -> Iterator[FieldFacts]:
         if at.free:
-            return FieldFacts(at.path, "token", {"max_length": 64}, at.level or "internal", at.required)
+            yield FieldFacts(at.path, "token", {"max_length": 64}, at.level or "internal", at.required)
+            return
         pattern = _pattern(schema)
         if pattern is None:
             raise at.refuse("is text without a pattern; give it one, or make it a choice")
@@ -268,7 +273,7 @@ class Shape:
             raise at.refuse(f"is text without a max_length, {MAX_TEXT:,} at most")
         if at.level is None:
             raise at.refuse("is text without a Sensitivity")
-        return self._fact(schema, at, "text")
+        yield self._fact(schema, at, "text")
 
     def _mapping(self, schema: Any, at: _At) -> Iterator[FieldFacts]:
         keys = schema.get("keys_schema") or {"type": "any"}
