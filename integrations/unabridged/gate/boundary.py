@@ -17,8 +17,8 @@ from .followup import Step
 from .presenting import Reply
 from .refusing import MUST_WAIT, guard_failed
 from .runtime import Entered, Fault, Gate
+from .steps import MustWait, adrive, drive
 from .values import kind_of
-from .writing import MustWait, adrive, drive
 
 _log = logging.getLogger("unabridged.gate")
 
