@@ -6,7 +6,6 @@ import logging
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from contextvars import ContextVar, Token
-from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
 from types import TracebackType
@@ -20,28 +19,24 @@ from unabridged.contract import (
     ReadResult,
     RepeatRead,
     Selection,
-    UnresolvedHandle,
-    new_handle,
     resume_of,
 )
 
 from .guard import judge_write
+from .handling import Handling
 from .header import Asked, AskedFor, RecordedRead, asked_of, deadline_at, failed, header_of, utc_now
 from .intent import OnFail, Verdict, WriteIntent
 from .ledger import (
     Called,
-    Handed,
     Journal,
     Ledger,
     Noted,
     Recorded,
-    Repeated,
     SessionKey,
     Settled,
-    Shown,
     Withdrawn,
 )
-from .pending import MAX_REPEATS, Pending, Route, SourceRoute, StoredRest
+from .pending import MAX_REPEATS, Pending, SourceRoute
 from .store import ResultStore
 from .ticketing import SessionTickets
 from .view import Evidence
@@ -58,7 +53,7 @@ _entered: Final[ContextVar[tuple[Token[_ambient.Recorder | None], ...]]] = Conte
 """The tokens of the `with` blocks around the running code, the innermost last."""
 
 
-class Session:
+class Session(Handling):
     """What was read under one key, and the judgement of writes and answers by it.
 
     Use it as a context manager, or `open()` and `close()` it where a block does not reach, as across the cells of a
@@ -247,30 +242,6 @@ class Session:
         with self._turn() as (journal, _):
             journal.append(Withdrawn(pending.id, pending.call_id))
 
-    def presented(self, read_id: str, shown: int, *, handle: str | None = None) -> str | None:
-        """Notes that only the first `shown` records of a read were shown; returns a handle to the rest.
-
-        Once all of them were shown, or where the read is not known, there is no rest and no handle.
-        """
-        with self._turn() as (journal, _):
-            read = journal.evidence.find(read_id)
-            if read is None or read.status == "unavailable":
-                return None
-            rest = shown < read.returned
-            journal.append(Shown(read_id, shown if rest else None, read.counted))
-            if not rest:
-                return None
-            handle = handle or new_handle()
-            journal.append(Handed(handle, read_id, shown))
-            return handle
-
-    def counted(self, read_id: str) -> None:
-        """Notes that code counted over the whole of a read: what was shown of it does not hold back a write."""
-        with self._turn() as (journal, _):
-            read = journal.evidence.find(read_id)
-            if read is not None:
-                journal.append(Shown(read_id, read.shown, True))
-
     @property
     def notes(self) -> dict[str, Any]:
         """What the tool boundary keeps beside a read, by read id; shared by all sessions of the key in this process."""
@@ -291,63 +262,6 @@ class Session:
         """Returns what was noted under a name, in whichever process; nothing where nothing was."""
         with self._turn() as (journal, _):
             return journal.told.get(journal.name(name))
-
-    def whole(self, read_id: str) -> str | None:
-        """Returns a handle to a recorded read from its first record on; nothing where the read is not known."""
-        with self._turn() as (journal, _):
-            read = journal.evidence.find(read_id)
-            if read is None or read.status == "unavailable":
-                return None
-            handle: str | None = journal.notes.get(f"{read_id}:whole")
-            if handle is None:
-                handle = journal.notes[f"{read_id}:whole"] = new_handle()
-                journal.append(Handed(handle, read_id, 0))
-            return handle
-
-    def read_of(self, handle: str) -> RecordedRead | None:
-        """Returns the read that a handle leads on from, without going there; nothing for a handle of no read."""
-        with self._turn() as (journal, _):
-            route = journal.route(handle)
-            if isinstance(route, tuple):
-                return journal.evidence.find(route[0])
-            return route.read if isinstance(route, SourceRoute) else None
-
-    def resolve(self, handle: str) -> Route:
-        """Returns what a handle of this session leads to: the stored rest of a read, or the way on at its source.
-
-        A read that starts again may do so three times in a session. The way on at a source leads on in the process
-        that read there only: it holds what the source was asked with. The stored rest is found from every process.
-
-        Raises:
-            UnresolvedHandle: the handle is of another session, forgotten, spent, or never was one.
-        """
-        with self._turn() as (journal, now):
-            route = journal.route(handle)
-            if isinstance(route, tuple):
-                return self._stored_rest(journal, *route, now=now)
-            if not isinstance(route, SourceRoute) or not journal.alive:
-                raise UnresolvedHandle
-            if route.attempts_left is None:
-                return route
-            scope = (route.read.resource, route.read.filter_key)
-            spent = journal.repeats.get(scope, 0)
-            if spent >= MAX_REPEATS or route.attempts_left <= 0:
-                raise UnresolvedHandle
-            journal.append(Repeated(*scope))
-            return replace(route, attempts_left=MAX_REPEATS - spent - 1)
-
-    def _stored_rest(self, journal: Journal, read_id: str, start: int, *, now: datetime) -> StoredRest:
-        read = journal.evidence.find(read_id)
-        result = self.store.get(self.key.digest, read_id, now=now)
-        if read is None or result is None:
-            raise UnresolvedHandle
-        return StoredRest(read, result, start)
-
-    def repeats_left(self, resource: str, filters: Mapping[str, Any] | None = None) -> int:
-        """Returns how often a read of this scope may still be started again after it failed altogether."""
-        with self._turn() as (journal, _):
-            scope = Asked(resource, filters or {}).pending().masked(journal.evidence.mask).filter_key
-            return max(0, MAX_REPEATS - journal.repeats.get((resource, scope), 0))
 
     @cached_property
     def tickets(self) -> SessionTickets:
