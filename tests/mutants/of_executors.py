@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Final
 
 from mutants.mutating import Mutant
@@ -74,7 +75,8 @@ def _environment_is_inherited(right: Any) -> Any:
 
 def _process_is_let_go(_: Any) -> Any:
     def end(self: Any) -> None:
-        self._channel.shutdown(socket.SHUT_RDWR)
+        with suppress(OSError):
+            self._channel.shutdown(socket.SHUT_RDWR)
         self._channel.close()
         self.process.returncode = 0
 
