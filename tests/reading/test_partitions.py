@@ -82,6 +82,30 @@ def test_a_part_that_shows_fewer_records_than_it_counted_before_permissions_hide
     )
 
 
+@pytest.mark.parametrize("kind", ["exact", "lower_bound", "estimate", "capped"])
+@pytest.mark.parametrize("overfetch", [{}, {"overfetch": 1}])
+def test_a_part_that_its_own_page_size_cuts_leaves_the_whole_cut(kind: str, overfetch: dict[str, int]) -> None:
+    """The size is no budget of the whole read, so nothing but the part says what stopped it."""
+    walk = {"by": "single", **overfetch}
+    inner = {**INNER, "walk": walk, "size": {"send": {"query": "limit"}, "max": 3}}
+    size = 3 - len(overfetch)
+    result = ask(parts(kind, cap=100, inner=inner), count(3), page(1, 2, 3))
+    assert keys(result) == {"CLIENT_LIMIT_REACHED:page_size"}
+    assert list(result.ids) == [1, 2, 3][:size]
+    begun = Resume(
+        ask=make_ask(
+            parts(kind, cap=100, inner=inner), "things", url="https://a.example/x", clock=VirtualClock(),
+            budget=Budget.unlimited(),
+        ),
+        chain=Chain(),
+    )  # fmt: skip
+    links = list(finish_pages(begun, transport=ScriptedTransport([count(3), page(1, 2, 3)])))
+    assert keys(links[-1]) == {"CLIENT_LIMIT_REACHED:page_size"}
+    if overfetch:
+        rest = go_on(result)
+        assert (list(rest.ids), keys(rest)) == ([3], {"CLIENT_LIMIT_REACHED:page_size"})
+
+
 def test_the_count_of_a_part_holds_over_the_links_that_read_it() -> None:
     first = ask(parts(cap=10), count(3), page(1, next="a"), budget={"max_pages": 1})
     assert go_on(first, page(2, 3)).complete

@@ -60,6 +60,8 @@ class Outcome:
     misses: Reason | None = None
     """How the records of the part differ from its count."""
     failure: Failure | None = None
+    limits: Limits = ()
+    """The budgets that stopped it."""
     is_halted: bool = False
     """Whether nothing after it is asked: it failed, or a budget was spent."""
 
@@ -167,6 +169,7 @@ class Splitter:
             is_over=self._is_over(part, loop),
             misses=None if left is not None else self._misses(part, loop, result),
             failure=loop.failure,
+            limits=loop.limits,
             is_halted=loop.failure is not None,
         )
 
@@ -242,11 +245,12 @@ def reasons_of(outcome: Outcome) -> list[Reason]:
     if outcome.result is None:
         return []
     failure = outcome.failure
+    budgets = {(code, detail) for code, detail, _ in outcome.limits}
     return [
         reason
         for reason in outcome.result.reasons
         if reason.code not in ("MORE_PAGES_AVAILABLE", "SAMPLE_REQUESTED")
         and reason.detail != "duplicate_ids"  # the count of the whole may account for them
-        and not (reason.layer == "client" and reason.code in ("CLIENT_LIMIT_REACHED", "TIME_BUDGET_EXCEEDED"))
+        and (reason.code, reason.detail) not in budgets
         and not (failure is not None and (reason.code, reason.detail) == (failure.code, failure.detail))
     ]
