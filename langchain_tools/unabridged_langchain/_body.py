@@ -19,7 +19,7 @@ from typing import Any, Final, get_type_hints
 from langchain_core.messages import ToolMessage
 from langchain_core.messages.tool import ToolOutputMixin
 from langchain_core.tools import ToolException
-from unabridged._ambient import Held
+from unabridged._ambient import Boxed, Held
 from unabridged.contract import Result
 from unabridged.gate.arguments import Problem, by_declared_names
 from unabridged.gate.boundary import arun_body, run_body
@@ -48,7 +48,7 @@ class Sent:
     """
 
     gate: Gate
-    args: Mapping[str, Any]
+    args: Mapping[str, Any] = field(repr=False)
     call_id: str | None = None
 
 
@@ -65,6 +65,19 @@ class Refused:
     """Stands in for the arguments of a call that breaks the tool's schema, on their way to the body."""
 
     problems: tuple[Problem, ...]
+
+
+class Given:
+    """The arguments of a call on their way to its code. Its repr shows none: error trackers send locals of frames."""
+
+    __slots__ = ("args", "kwargs")
+
+    def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.args = args
+        self.kwargs = kwargs
+
+    def __repr__(self) -> str:
+        return "<Given>"
 
 
 class _ToolSaidError(Exception):
@@ -97,45 +110,46 @@ class Body:
     aliases: Mapping[str, str] = field(default_factory=dict)
     takes: frozenset[str] = frozenset()
 
-    def run(self, code: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def run(self, code: Callable[..., Any], given: Given) -> Any:
         """Runs sync code if its gate lets it."""
         sent = self._take()
         gate, call_id = self._gate(), None if sent is None else sent.call_id
-        entered, turn = self._enter(gate, sent, args, kwargs)
+        entered, turn = self._enter(gate, sent, given)
         if isinstance(entered, Reply):
             return self._give(entered, call_id)
-        entered.given = self._given(kwargs)
-        kwargs = self._within_deadline(entered, kwargs)
+        entered.given = self._given(given.kwargs)
+        given = Given(given.args, self._within_deadline(entered, given.kwargs))
         own = _Own(self, entered)
         with inside(call_id), around(turn), sending(None):
             reply = run_body(
-                gate, entered, lambda: own.take(self._call(code, entered, args, kwargs)), interrupts=_passing(),
+                gate, entered, lambda: own.take(self._call(code, entered, given)), interrupts=_passing(),
                 handled=self._handled,
             )  # fmt: skip
         return own.give(reply, call_id)
 
-    async def arun(self, code: Callable[..., Awaitable[Any]], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    async def arun(self, code: Callable[..., Awaitable[Any]], given: Given) -> Any:
         """As `run`, for a coroutine."""
         sent = self._take()
         gate, call_id = self._gate(), None if sent is None else sent.call_id
-        entered, turn = self._enter(gate, sent, args, kwargs)
+        entered, turn = self._enter(gate, sent, given)
         if isinstance(entered, Reply):
             return self._give(entered, call_id)
-        entered.given = self._given(kwargs)
-        kwargs = self._within_deadline(entered, kwargs)
+        entered.given = self._given(given.kwargs)
+        given = Given(given.args, self._within_deadline(entered, given.kwargs))
         own = _Own(self, entered)
 
         async def body() -> Any:
             limit = None if self.takes_deadline else entered.deadline_s
             async with asyncio.timeout(limit):
-                return own.take(await self._call(code, entered, args, kwargs))
+                return own.take(await self._call(code, entered, given))
 
         with inside(call_id), around(turn), sending(None):
             reply = await arun_body(gate, entered, body, interrupts=_passing(), handled=self._handled)
         return own.give(reply, call_id)
 
-    def _call(self, code: Callable[..., Any], entered: Entered, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Calls the code, with the targets that the write was narrowed to in the place of those that were sent."""
+    def _narrowed(self, entered: Entered, given: Given) -> Given:
+        """Returns the arguments with the targets that a write was narrowed to in the place of those that were sent."""
+        args, kwargs = given.args, given.kwargs
         for name, value in entered.changes.items():
             name = self.aliases.get(name, name)
             at = self.order.index(name) if name in self.order else len(args)
@@ -143,7 +157,12 @@ class Body:
                 args = (*args[:at], value, *args[at + 1 :])
             else:
                 kwargs = {**kwargs, name: value}
-        return code(*args, **kwargs)
+        return Given(args, kwargs)
+
+    def _call(self, code: Callable[..., Any], entered: Entered, given: Given) -> Any:
+        """Calls the code."""
+        final = self._narrowed(entered, given) if entered.changes else given
+        return code(*final.args, **final.kwargs)
 
     @property
     def _handled(self) -> tuple[type[BaseException], ...]:
@@ -157,34 +176,35 @@ class Body:
         budget = frame().max_bytes
         return self.gate if budget is None or budget == self.gate.max_bytes else replace(self.gate, max_bytes=budget)
 
-    def _enter(
-        self, gate: Gate, sent: Sent | None, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[Entered | Reply, Turn | None]:
+    def _enter(self, gate: Gate, sent: Sent | None, given: Given) -> tuple[Entered | Reply, Turn | None]:
         try:
-            return self._judge(gate, sent, args, kwargs)
+            return self._judge(gate, sent, given)
         except Exception as error:  # noqa: BLE001 - the outermost tool boundary: a guard that fails refuses
-            _log.error("the guard failed before %s with %s", gate.name, type(error).__name__)
-            return guard_failed(gate.name), None
+            fault = type(error).__name__
+        _log.error("the guard failed before %s with %s", gate.name, fault)
+        return guard_failed(gate.name), None
 
-    def _judge(
-        self, gate: Gate, sent: Sent | None, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[Entered | Reply, Turn | None]:
+    def _judge(self, gate: Gate, sent: Sent | None, given: Given) -> tuple[Entered | Reply, Turn | None]:
         call_id, spec = None if sent is None else sent.call_id, gate.spec
         session = session_of_read(running()) if isinstance(spec, ReadSpec) else session_here(running())
-        if args and isinstance(args[0], Refused):
-            told = NO_CHANGES if sent is None else sent.args
-            alone = Turn(audit=frame().audit)
-            problems = args[0].problems
-            return gate.refuse_arguments(problems, session=session, call_id=call_id, turn=alone, args=told), None
-        final: Mapping[str, Any] = self._final(sent, args, kwargs)
-        if isinstance(spec, ReadSpec) and sent is not None:
-            final = _as_sent(sent.args, final)
-        final = self.named(final)
-        turn = turn_here(gate.name, final, call_id, session=session, has=self.beside)
+        if given.args and isinstance(given.args[0], Refused):
+            alone, problems = Turn(audit=frame().audit), given.args[0].problems
+            return gate.refuse_arguments(
+                problems, session=session, call_id=call_id, turn=alone, args=NO_CHANGES if sent is None else sent.args
+            ), None
+        final = Boxed(self._judged_by(sent, given))
+        turn = turn_here(gate.name, final.value, call_id, session=session, has=self.beside)
         if turn is None and is_judged(spec):
             say_unseen()
             return gate.refuse_unseen(), None
-        return gate.enter(final, session=session, turn=turn or ALONE, call_id=call_id), turn
+        return gate.enter(final.take(), session=session, turn=turn or ALONE, call_id=call_id), turn
+
+    def _judged_by(self, sent: Sent | None, given: Given) -> Mapping[str, Any]:
+        """Returns the arguments that a call is judged by, under the names that the declaration uses."""
+        final: Mapping[str, Any] = self._final(sent, given.args, given.kwargs)
+        if isinstance(self.gate.spec, ReadSpec) and sent is not None:
+            final = _as_sent(sent.args, final)
+        return self.named(final)
 
     def named(self, args: Mapping[str, Any]) -> Mapping[str, Any]:
         """Returns arguments under the names by which the declaration calls them."""
@@ -316,7 +336,9 @@ def guarded_func(body: Body, code: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(code)
     def guarded(*args: Any, **kwargs: Any) -> Any:
-        return body.run(code, args, kwargs)
+        given = Given(args, kwargs)
+        del args, kwargs
+        return body.run(code, given)
 
     return _standing_for(guarded, code, body)
 
@@ -326,7 +348,9 @@ def guarded_coroutine(body: Body, code: Callable[..., Awaitable[Any]]) -> Callab
 
     @wraps(code)
     async def guarded(*args: Any, **kwargs: Any) -> Any:
-        return await body.arun(code, args, kwargs)
+        given = Given(args, kwargs)
+        del args, kwargs
+        return await body.arun(code, given)
 
     return _standing_for(guarded, code, body)
 

@@ -21,13 +21,24 @@ from langchain_core.tools.base import (
 )
 from pydantic import BaseModel, PrivateAttr, ValidationError
 from pydantic.v1 import ValidationError as ValidationErrorV1
-from unabridged._ambient import Held
+from unabridged._ambient import Boxed, Held
 from unabridged.gate.arguments import Problem, json_schema_problems, problems_of, undeclared
 from unabridged.gate.declare import ReadSpec, WriteSpec, check_arguments
 from unabridged.gate.runtime import Gate
 from unabridged.gate.turn import bear, gate_of
 
-from ._body import DEADLINE, Body, Refused, Sent, guarded_coroutine, guarded_func, parameters_of, resolve_hints, sending
+from ._body import (
+    DEADLINE,
+    Body,
+    Given,
+    Refused,
+    Sent,
+    guarded_coroutine,
+    guarded_func,
+    parameters_of,
+    resolve_hints,
+    sending,
+)
 from ._runs import watched_run
 from ._schema import aliases_in, declared_names, injected_names, takes_any_name, with_deadline
 
@@ -62,26 +73,31 @@ class GuardedTool:
 
     def run(self: Any, tool_input: Any, *args: Any, **kwargs: Any) -> Any:
         """Runs the tool; its body judges the call."""
-        carried = self._carried
-        with self._sent(tool_input, kwargs.get("tool_call_id")), watched_run(carried.gate.name, kwargs):
-            return BaseTool.run(self, tool_input, *args, **kwargs)
+        carried, held = self._carried, Boxed(tool_input)
+        del tool_input
+        with self._sent(held.value, kwargs.get("tool_call_id")), watched_run(carried.gate.name, kwargs):
+            return BaseTool.run(self, held.take(), *args, **kwargs)
 
     async def arun(self: Any, tool_input: Any, *args: Any, **kwargs: Any) -> Any:
         """As `run`, without blocking."""
-        carried = self._carried
-        with self._sent(tool_input, kwargs.get("tool_call_id")), watched_run(carried.gate.name, kwargs):
-            return await BaseTool.arun(self, tool_input, *args, **kwargs)
+        carried, held = self._carried, Boxed(tool_input)
+        del tool_input
+        with self._sent(held.value, kwargs.get("tool_call_id")), watched_run(carried.gate.name, kwargs):
+            return await BaseTool.arun(self, held.take(), *args, **kwargs)
 
     def invoke(self: Any, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """Runs the tool; its body judges the call."""
-        return BaseTool.invoke(self, input, config, **kwargs)
+        held = Boxed(input)
+        del input
+        return BaseTool.invoke(self, held.take(), config, **kwargs)
 
     async def ainvoke(self: Any, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """As `invoke`, without blocking."""
-        carried = self._carried
+        carried, held = self._carried, Boxed(input)
+        del input
         if carried.by_func and not self.coroutine:
-            return await run_in_executor(config, self.invoke, input, config, **kwargs)
-        return await BaseTool.ainvoke(self, input, config, **kwargs)
+            return await run_in_executor(config, self.invoke, held.take(), config, **kwargs)
+        return await BaseTool.ainvoke(self, held.take(), config, **kwargs)
 
     def __setattr__(self: Any, name: str, value: Any) -> None:
         """Sets a field. A tool under another name is another tool to the guard."""
@@ -150,6 +166,7 @@ class GuardedTool:
         except ToolException:
             return (Refused((("arguments", "do not fit this tool"),)),), {}
         except (ValueError, TypeError, NotImplementedError):
+            del tool_input
             raise  # LangChain's own word to the developer: no value is in it
         except Exception:  # noqa: BLE001 - the outermost tool boundary: a validator of the user's may raise anything
             return (Refused((("arguments", f"do not fit {carried.gate.name}"),)),), {}
@@ -174,12 +191,14 @@ class GuardedTool:
     ) -> Any:
         """Runs the body under its guard."""
         carried: Carried = self._carried
+        given = Given(args, kwargs)
+        del args, kwargs
         if carried.by_func:
             code = partial(super()._run, config=config, run_manager=run_manager)  # type: ignore[misc]
             if self.func is None or _is_guarded(self.func, carried.gate):
-                return code(*args, **kwargs)
-            return carried.body.run(code, args, kwargs)
-        return carried.body.run(_inner_run(carried, config, run_manager), args, kwargs)
+                return code(*given.args, **given.kwargs)
+            return carried.body.run(code, given)
+        return carried.body.run(_inner_run(carried, config, run_manager), given)
 
     async def _arun(
         self: Any,
@@ -190,15 +209,18 @@ class GuardedTool:
     ) -> Any:
         """Runs the body under its guard."""
         carried: Carried = self._carried
+        given = Given(args, kwargs)
+        del args, kwargs
         if carried.by_func and self.coroutine:
             code = partial(super()._arun, config=config, run_manager=run_manager)  # type: ignore[misc]
             if _is_guarded(self.coroutine, carried.gate):
-                return await code(*args, **kwargs)
-            return await carried.body.arun(code, args, kwargs)
+                return await code(*given.args, **given.kwargs)
+            return await carried.body.arun(code, given)
         if not carried.by_func and (carried.own_entry or type(carried.tool)._arun is not BaseTool._arun):
-            return await carried.body.arun(_inner_arun(carried, config, run_manager), args, kwargs)
+            return await carried.body.arun(_inner_arun(carried, config, run_manager), given)
         sync = None if run_manager is None else run_manager.get_sync()
-        return await run_in_executor(None, partial(self._run, config=config, run_manager=sync), *args, **kwargs)
+        code = partial(self._run, config=config, run_manager=sync)
+        return await run_in_executor(None, code, *given.args, **given.kwargs)
 
 
 for _method in (GuardedTool._run, GuardedTool._arun):
@@ -229,15 +251,17 @@ def _inner_arun(carried: Carried, config: RunnableConfig, run_manager: AsyncCall
 
 def _entry(tool: BaseTool, config: RunnableConfig, run_manager: Any, *args: Any, **kwargs: Any) -> Any:
     """Calls a tool whose class has an entry of its own, as one run with its guarded shell."""
-    options = _inner_config(config, run_manager)
+    options, held = _inner_config(config, run_manager), Boxed(args[0] if args else kwargs)
+    del args, kwargs
     with watched_run(tool.name, options):
-        return tool.invoke(args[0] if args else kwargs, RunnableConfig(**options))  # type: ignore[typeddict-item]
+        return tool.invoke(held.take(), RunnableConfig(**options))  # type: ignore[typeddict-item]
 
 
 async def _aentry(tool: BaseTool, config: RunnableConfig, run_manager: Any, *args: Any, **kwargs: Any) -> Any:
-    options = _inner_config(config, run_manager)
+    options, held = _inner_config(config, run_manager), Boxed(args[0] if args else kwargs)
+    del args, kwargs
     with watched_run(tool.name, options):
-        return await tool.ainvoke(args[0] if args else kwargs, RunnableConfig(**options))  # type: ignore[typeddict-item]
+        return await tool.ainvoke(held.take(), RunnableConfig(**options))  # type: ignore[typeddict-item]
 
 
 def _inner_config(config: RunnableConfig | None, run_manager: Any) -> dict[str, Any]:

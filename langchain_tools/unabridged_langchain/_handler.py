@@ -19,6 +19,7 @@ from uuid import UUID, uuid4
 
 from langchain_core.messages import BaseMessage, ToolMessage
 from langchain_core.outputs import LLMResult
+from unabridged._ambient import Boxed
 from unabridged.contract import InvalidInput
 from unabridged.evidence import Session, current_session
 from unabridged.gate.around import siblings_around
@@ -27,7 +28,7 @@ from unabridged.gate.declarations import declarations
 from unabridged.gate.declare import UNDECLARED, Spec
 from unabridged.gate.presenting import Reply
 from unabridged.gate.refusing import CallRefused, guard_failed
-from unabridged.gate.runtime import Entered, Gate, Turn
+from unabridged.gate.runtime import Entered, Fault, Gate, Turn
 from unabridged.gate.turn import siblings_of
 
 from ._body import is_judged, told_by
@@ -164,14 +165,15 @@ class PartialReadGuard(Guardian):
         """
         name = str((serialized or {}).get("name") or kwargs.get("name") or "tool")
         call_id = kwargs.get("tool_call_id")
-        args = inputs if isinstance(inputs, dict) else {"input": input_str}
-        if is_guarded_run(run_id, name) or frame().is_judged(call_id, name, args):
+        sent = Boxed(inputs if isinstance(inputs, dict) else {"input": input_str})
+        del input_str, inputs
+        if is_guarded_run(run_id, name) or frame().is_judged(call_id, name, sent.value):
             return
         gate, found = Gate(name, self.spec_of(name)), self._session(metadata)
-        turn = self._turn(gate, args, call_id, found)
+        turn = self._turn(gate, sent.value, call_id, found)
         if turn is None and is_judged(gate.spec):
             raise CallRefused(gate.refuse_unseen())
-        entered = gate.enter(args, session=found, turn=turn or Turn(), call_id=call_id)
+        entered = gate.enter(sent.take(), session=found, turn=turn or Turn(), call_id=call_id)
         if isinstance(entered, Reply):
             raise CallRefused(entered)
         if entered.write is not None and (refused := before(gate, entered, interrupts=interrupts())) is not None:
@@ -188,7 +190,7 @@ class PartialReadGuard(Guardian):
         if gate is None or entered is None:
             return
         if isinstance(output, ToolMessage) and output.status == "error":
-            gate.fail(entered, ValueError())
+            gate.fail(entered, Fault("ValueError"))
             return
         gate.leave(entered, told_by(output, gate.spec))
 

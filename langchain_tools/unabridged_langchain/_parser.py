@@ -8,6 +8,7 @@ from langchain_core.exceptions import OutputParserException
 from langchain_core.output_parsers import BaseOutputParser
 from langchain_core.outputs import ChatGeneration, Generation
 from pydantic import ConfigDict, Field
+from unabridged._ambient import Boxed
 from unabridged.answers import FinalAnswer
 from unabridged.evidence import Session
 from unabridged.gate.answering import INSTRUCTIONS, OnUnsupported, UnsupportedAnswer, final_answer, was_cut
@@ -45,7 +46,9 @@ class CoverageOutputParser(BaseOutputParser[FinalAnswer]):
         if isinstance(first, ChatGeneration):
             told.update(first.message.response_metadata)
             text = first.message.text
-        return self._parsed(text, truncated=was_cut(told))
+        held = Boxed(text)
+        del text, first, result
+        return self._parsed(held, truncated=was_cut(told))
 
     def parse(self, text: str) -> FinalAnswer:
         """Parses a text.
@@ -53,13 +56,15 @@ class CoverageOutputParser(BaseOutputParser[FinalAnswer]):
         Raises:
             OutputParserException: the answer is unsupported or unreadable, and the model may mend it.
         """
-        return self._parsed(text, truncated=False)
+        held = Boxed(text)
+        del text
+        return self._parsed(held, truncated=False)
 
-    def _parsed(self, text: str, *, truncated: bool) -> FinalAnswer:
+    def _parsed(self, held: Boxed[str], *, truncated: bool) -> FinalAnswer:
         found = self.session if self.session is not None else session_here(running())
         try:
             return final_answer(
-                text, found, language=self.language, on_unsupported=self.on_unsupported, truncated=truncated
+                held.take(), found, language=self.language, on_unsupported=self.on_unsupported, truncated=truncated
             )
         except UnsupportedAnswer as error:
             correction = str(error)

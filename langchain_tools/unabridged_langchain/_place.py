@@ -54,9 +54,9 @@ class Frame:
     enclosing: frozenset[str] = frozenset()
     specs: Mapping[str, Spec] = field(default_factory=dict)
     has: frozenset[str] | None = None
-    seen: tuple[str, tuple[Asked, ...]] | None = None
+    seen: tuple[str, tuple[Asked, ...]] | None = field(default=None, repr=False)
     max_bytes: int | None = None
-    judged: tuple[str | None, str, Mapping[str, Any]] | None = None
+    judged: tuple[str | None, str, Mapping[str, Any]] | None = field(default=None, repr=False)
     approve: Approver | None = None
     audit: AuditSink | None = None
 

@@ -21,6 +21,7 @@ from langchain_core.messages import ToolMessage
 from langchain_core.tools import BaseTool
 from langgraph.types import Command
 from unabridged import _ambient
+from unabridged._ambient import Boxed
 from unabridged.actions.approvals import Approver
 from unabridged.audit import AuditSink
 from unabridged.contract import InvalidInput
@@ -29,8 +30,8 @@ from unabridged.gate.around import siblings_around
 from unabridged.gate.boundary import abefore, before
 from unabridged.gate.declare import UNDECLARED, Spec, UndeclaredSpec, WriteSpec
 from unabridged.gate.presenting import MAX_BYTES, Reply
-from unabridged.gate.refusing import guard_failed
-from unabridged.gate.runtime import Entered, Gate, Turn
+from unabridged.gate.refusing import guard_failed, invalid_request
+from unabridged.gate.runtime import Entered, Fault, Gate, Turn
 
 from ._body import is_judged, told_by
 from ._config import graph_messages, has_turn_of, interrupts, running, thread_of
@@ -203,86 +204,109 @@ class CoverageMiddleware(AgentMiddleware[CoverageState, Any, Any]):
 
     def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Answer]) -> Answer:
         """Judges a call before it runs; a refusal is an error message."""
-        place = self._looked_at(request)
+        asked = Boxed(request)
+        del request
+        place = self._looked_at(asked)
         if isinstance(place, ToolMessage):
             return place
         with framed(place.frame), _scope_of(place):
             if place.entered is None:
-                return handler(request)
+                return handler(asked.take())
             refused = before(place.gate, place.entered, interrupts=interrupts())
+            called = _Called.of(asked.value)
             if refused is not None:
-                return _message(refused, request.tool_call)
-            request = _narrowed(request, place.entered)
+                return _message(refused, called)
+            asked = Boxed(_narrowed(asked.take(), place.entered))
             try:
-                with inside(request.tool_call["id"], judged=_judged(request)), around(place.turn):
-                    value = handler(request)
-            except BaseException as error:
-                _leave_by(place.gate, place.entered, error)
-                raise
-            return _left(place.gate, place.entered, request, value)
+                with inside(called.call_id, judged=_judged(asked.value)), around(place.turn):
+                    answer = Boxed(handler(asked.take()))
+            except BaseException as error:  # noqa: BLE001 - it is raised again below, where no log is written
+                failed = Boxed(error)
+            else:
+                return _left(place.gate, place.entered, called, answer)
+            _leave_by(place.gate, place.entered, failed)
+            raise failed.take()
 
     async def awrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Answer]]
     ) -> Answer:
         """As `wrap_tool_call`, without blocking."""
-        place = self._looked_at(request)
+        asked = Boxed(request)
+        del request
+        place = self._looked_at(asked)
         if isinstance(place, ToolMessage):
             return place
         with framed(place.frame), _scope_of(place):
             if place.entered is None:
-                return await handler(request)
+                return await handler(asked.take())
             refused = await abefore(place.gate, place.entered, interrupts=interrupts())
+            called = _Called.of(asked.value)
             if refused is not None:
-                return _message(refused, request.tool_call)
-            request = _narrowed(request, place.entered)
+                return _message(refused, called)
+            asked = Boxed(_narrowed(asked.take(), place.entered))
             try:
-                with inside(request.tool_call["id"], judged=_judged(request)), around(place.turn):
-                    value = await handler(request)
-            except BaseException as error:
-                _leave_by(place.gate, place.entered, error)
-                raise
-            return _left(place.gate, place.entered, request, value)
+                with inside(called.call_id, judged=_judged(asked.value)), around(place.turn):
+                    answer = Boxed(await handler(asked.take()))
+            except BaseException as error:  # noqa: BLE001 - it is raised again below, where no log is written
+                failed = Boxed(error)
+            else:
+                return _left(place.gate, place.entered, called, answer)
+            _leave_by(place.gate, place.entered, failed)
+            raise failed.take()
 
-    def _looked_at(self, request: ToolCallRequest) -> _Place | ToolMessage:
+    def _looked_at(self, asked: Boxed[ToolCallRequest]) -> _Place | ToolMessage:
         """Returns where a call happens and how it goes on, or its refusal. A guard that fails refuses."""
         try:
-            return self._judge(request)
+            return self._judge(asked)
         except Exception as error:  # noqa: BLE001 - the outermost tool boundary: a guard that fails refuses
-            name = request.tool_call["name"]
-            _log.error("the guard failed before %s with %s", name, type(error).__name__)
-            return _message(guard_failed(name), request.tool_call)
+            fault = type(error).__name__
+        called = _Called.of(asked.value)
+        _log.error("the guard failed before %s with %s", called.name, fault)
+        return _message(guard_failed(called.name), called)
 
-    def _judge(self, request: ToolCallRequest) -> _Place | ToolMessage:
+    def _judge(self, asked: Boxed[ToolCallRequest]) -> _Place | ToolMessage:
         """A tool that has a guard of its own is judged here and in its body; one that has none enters here."""
-        call, agent, outer = request.tool_call, self._agent(request), frame()
+        request, called = asked.value, _Called.of(asked.value)
+        agent, outer = self._agent(request), frame()
         found, carried = self._session(request.state), agent.gate_of(request.tool)
         specs = agent.known(outer.specs)
         beside = self._beside(request, found, specs, agent.resources)
-        seen = None if beside is None or call["id"] is None else (call["id"], beside)
+        seen = None if beside is None or called.call_id is None else (called.call_id, beside)
         approve, audit = self._approve or outer.approve, self._audit or outer.audit
         inner = Frame(outer.enclosing, specs, agent.has, seen, self._max_bytes, None, approve, audit)
-        asked = (*siblings_around(), *(beside or ()))
-        turn = Turn(siblings=asked, spec_of=_spec_in(specs), has=agent.has, approve=approve, audit=audit)
-        name = call["name"] if request.tool is None else request.tool.name
+        turn = Turn(
+            siblings=(*siblings_around(), *(beside or ())),
+            spec_of=_spec_in(specs),
+            has=agent.has,
+            approve=approve,
+            audit=audit,
+        )
+        name = called.name if request.tool is None else request.tool.name
         gate = Gate(name, _spec_of_bare(request.tool, name), self._max_bytes) if carried is None else carried
         place = _Place(found, turn, inner, gate)
         if carried is not None and not (is_judged(carried.spec) and _is_closed(carried.spec)):
             return place
-        args: Mapping[str, Any] = call["args"]
+        args: Boxed[Mapping[str, Any]] = Boxed(request.tool_call["args"])
         body = body_of(request.tool)
-        if body is not None and body.decides(args := body.named(args)):
-            return place
-        if carried is None and beside is None and call["id"] is not None and is_judged(gate.spec):
-            return _message(gate.refuse_unseen(), call)
-        entered = gate.enter(args, session=found, turn=turn, call_id=call["id"], tentative=carried is not None)
+        is_unseen, seen, beside = beside is None and called.call_id is not None, None, None
+        del request
+        if body is not None:
+            args = Boxed(body.named(args.take()))
+            if body.decides(args.value):
+                return place
+        if carried is None and is_unseen and is_judged(gate.spec):
+            return _message(gate.refuse_unseen(), called)
+        entered = gate.enter(
+            args.value, session=found, turn=turn, call_id=called.call_id, tentative=carried is not None
+        )
         if isinstance(entered, Reply):
             if carried is not None and _body_decides(entered):
                 return place
             if carried is not None:
-                gate.note_refusal(entered, args, session=found, turn=turn)
-            return _message(entered, call)
-        if carried is None and found is not None and call["id"] is not None and gate.spec.effect != "read":
-            found.note_call(call["id"])
+                gate.note_refusal(entered, args.take(), session=found, turn=turn)
+            return _message(entered, called)
+        if carried is None and found is not None and called.call_id is not None and gate.spec.effect != "read":
+            found.note_call(called.call_id)
         return place if carried is not None else replace(place, entered=entered)
 
     def _beside(
@@ -357,26 +381,41 @@ def _body_decides(reply: Reply) -> bool:
     return told.get("error") == "invalid_request" or _BODY_DECIDES.issuperset(told.get("codes", ("",)))
 
 
-def _message(reply: Reply, call: Any) -> ToolMessage:
+@dataclass(frozen=True, slots=True)
+class _Called:
+    """What is left of a call where its arguments are of no use any more."""
+
+    name: str
+    call_id: str | None
+    is_of_tool: bool
+
+    @classmethod
+    def of(cls, request: ToolCallRequest) -> Self:
+        return cls(request.tool_call["name"], request.tool_call["id"], request.tool is not None)
+
+
+def _message(reply: Reply, called: _Called) -> ToolMessage:
     return ToolMessage(
-        reply.content, artifact=reply.artifact, name=call["name"], tool_call_id=call["id"], status="error"
+        reply.content, artifact=reply.artifact, name=called.name, tool_call_id=called.call_id, status="error"
     )
 
 
-def _left(gate: Gate, entered: Entered, request: ToolCallRequest, value: Answer) -> Answer:
+def _left(gate: Gate, entered: Entered, called: _Called, answer: Boxed[Answer]) -> Answer:
     """Records what a tool without a guard of its own gave back, and gives it on as it is."""
-    message = value if isinstance(value, ToolMessage) else None
-    if message is not None and request.tool is None and is_of_no_tool(message):
-        if entered.session is not None and message.tool_call_id:
-            entered.session.note_call(message.tool_call_id)
-        return value
-    if message is not None and message.status == "error" and not isinstance(gate.spec, UndeclaredSpec):
-        gate.fail(entered, ValueError())
-        return value
-    reply = gate.leave(entered, told_by(value, gate.spec))
+    if isinstance(answer.value, ToolMessage) and not called.is_of_tool and is_of_no_tool(answer.value):
+        if entered.session is not None and answer.value.tool_call_id:
+            entered.session.note_call(answer.value.tool_call_id)
+        return answer.take()
+    if _repeats_arguments(answer.value):
+        gate.fail(entered, Fault("ValidationError"))
+        return _message(invalid_request(gate.name, [("arguments", "do not fit this tool")]), called)
+    if _says_error(answer.value) and not isinstance(gate.spec, UndeclaredSpec):
+        gate.fail(entered, Fault("ValueError"))
+        return answer.take()
+    reply = gate.leave(entered, told_by(answer.value, gate.spec))
     if entered.write is not None and not reply.passes:
-        return ToolMessage(reply.content, name=gate.name, tool_call_id=request.tool_call["id"])
-    return value
+        return ToolMessage(reply.content, name=gate.name, tool_call_id=called.call_id)
+    return answer.take()
 
 
 def _narrowed(request: ToolCallRequest, entered: Entered) -> ToolCallRequest:
@@ -387,10 +426,19 @@ def _narrowed(request: ToolCallRequest, entered: Entered) -> ToolCallRequest:
     return request.override(tool_call={**call, "args": {**call["args"], **entered.changes}})
 
 
-def _leave_by(gate: Gate, entered: Entered, error: BaseException) -> None:
-    if isinstance(error, interrupts()):
+def _repeats_arguments(answer: Answer) -> bool:
+    """Tells whether LangGraph says of a call that its arguments do not fit: it repeats all of them."""
+    return _says_error(answer) and str(getattr(answer, "content", "")).startswith("Error invoking tool")
+
+
+def _says_error(answer: Answer) -> bool:
+    return isinstance(answer, ToolMessage) and answer.status == "error"
+
+
+def _leave_by(gate: Gate, entered: Entered, failed: Boxed[BaseException]) -> None:
+    if isinstance(failed.value, interrupts()):
         gate.withdraw(entered)
-    elif isinstance(error, Exception):
-        gate.fail(entered, error)
+    elif isinstance(failed.value, Exception):
+        gate.fail(entered, Fault.of(failed.value))
     else:
         gate.cancel(entered)
