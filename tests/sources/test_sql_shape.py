@@ -108,6 +108,55 @@ def test_a_limit_of_the_statement_is_seen(text: str, shape: Shape) -> None:
     assert shape_of(text, "postgresql") == shape
 
 
+SKIPS = ("+3", "-(-3)", "(3)", "max(3, 3)", "'3'", "CAST(3 AS int)", "case when 1 then 3 end", "not 0", "~-4", "0 + 3",
+         "0x3", "0 or 1", "exists(select 1)")  # fmt: skip
+
+
+@pytest.mark.parametrize("skip", SKIPS)
+@pytest.mark.parametrize("family", ["sqlite", "postgresql"])
+def test_whatever_says_how_many_rows_are_passed_over_passes_over_rows(family: Family, skip: str) -> None:
+    assert shape_of(f"SELECT * FROM t ORDER BY id LIMIT 100 OFFSET {skip}", family).offset
+    assert shape_of(f"SELECT * FROM (SELECT * FROM t LIMIT 100 OFFSET {skip}) x", family).offset
+    if family == "postgresql":
+        assert shape_of(f"SELECT * FROM t OFFSET {skip}", family).offset
+
+
+@pytest.mark.parametrize("none", ["0", "0::int", "0 ROWS", ":n"])
+def test_no_rows_passed_over_are_none(none: str) -> None:
+    found = shape_of(f"SELECT * FROM t LIMIT 100 OFFSET {none}", "postgresql", bound=lambda _name, _place: 0)
+    assert found == Shape(limit=100, limited=True)
+
+
+@pytest.mark.parametrize("number", ["100 AND 5", "100 IS 100", "100 NOT NULL", "100 - 95", "0, 100 - 95", "100. - 95"])
+def test_a_number_that_is_a_part_of_an_expression_is_not_the_limit(number: str) -> None:
+    assert shape_of(f"SELECT * FROM t LIMIT {number}", "sqlite") == Shape(limited=True)
+
+
+@pytest.mark.parametrize("family", ["sqlite", "postgresql", "mysql"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT q.limit, q.offset FROM q",
+        'SELECT "q".offset + 1 FROM q',
+        "SELECT rate AS limit, start AS offset FROM q",
+        "WITH x AS (SELECT a FROM u LIMIT 1), y AS (SELECT q.offset + 1 FROM q) SELECT * FROM y WHERE y.a = 1",
+    ],
+)
+def test_a_column_that_is_called_so_limits_nothing(family: Family, text: str) -> None:
+    assert shape_of(text, family) == Shape()
+
+
+def test_a_point_after_a_number_names_nothing() -> None:
+    assert shape_of("SELECT * FROM t WHERE a < 5. LIMIT 3", "sqlite") == Shape(limit=3, limited=True)
+    assert shape_of("SELECT * FROM t LIMIT 100. OFFSET 3", "sqlite").offset
+    assert shape_of('SELECT a "AS" FROM t LIMIT 3', "sqlite").limited
+
+
+@pytest.mark.parametrize("family", ["sqlite", "mysql"])
+def test_a_column_called_offset_is_one_where_the_word_is_not_reserved(family: Family) -> None:
+    assert shape_of("SELECT offset + 1 FROM q ORDER BY offset LIMIT 10", family) == Shape(limit=10, limited=True)
+
+
 @pytest.mark.parametrize(
     "text",
     [

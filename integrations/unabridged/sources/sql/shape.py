@@ -65,6 +65,7 @@ _POSTGRESQL_LINE: Final = r"--[^\n\r]*"
 _MYSQL_LINE: Final = r"--(?=[ \t\n\r\f\v]|\Z)[^\n]*|\#[^\n]*"
 _BLOCK: Final = r"/\*.*?(?:\*/|\Z)"
 _LIMIT_ENDS: Final = frozenset({")", ";", "OFFSET", "FOR", "FETCH", ","})
+_NUMBER_ENDS: Final = _LIMIT_ENDS | {"LIMIT", "ROW", "ROWS"}
 _NAME_QUOTES: Final = frozenset('"`[')
 
 
@@ -210,11 +211,11 @@ def _shape(tokens: Sequence[Token], bound: Callable[[str, int], object], family:
     live = any(t.kind in ("word", "quoted") and t.text.upper() in _LIVE[family] for t in tokens)
     wrapped = _wraps_all(tokens)
     for n, token in enumerate(tokens):
-        if token.kind != "word":
+        if token.kind != "word" or _is_named(tokens, n):
             continue
         writes |= token.text in _WRITES
         sampled |= token.text == "TABLESAMPLE"
-        if token.text == "OFFSET" and _follows_limit_position(tokens, n):
+        if token.text == "OFFSET" and _says_how_much(tokens, n, family):
             offset |= _value(tokens, n + 1, bound) != 0
         if token.text in ("LIMIT", "FETCH") and not (token.text == "FETCH" and not _is_fetch(tokens, n)):
             number, skips = _limit(tokens, n, bound)
@@ -270,9 +271,28 @@ def _is_fetch(tokens: Sequence[Token], n: int) -> bool:
     return n + 1 < len(tokens) and tokens[n + 1].text in ("FIRST", "NEXT")
 
 
-def _follows_limit_position(tokens: Sequence[Token], n: int) -> bool:
-    """Whether `OFFSET` is followed by how much, and is no name."""
-    return n + 1 < len(tokens) and (tokens[n + 1].kind in ("number", "bind") or tokens[n + 1].text == "(")
+def _is_named(tokens: Sequence[Token], n: int) -> bool:
+    """Whether a word names a column: `q.limit`, `AS limit`; but not after a number, `5. LIMIT 3`."""
+    before = tokens[n - 1] if n else None
+    if before is None or before.text != ".":
+        return before is not None and before.kind == "word" and before.text == "AS"
+    return n > 1 and tokens[n - 2].kind in ("word", "quoted")
+
+
+def _says_how_much(tokens: Sequence[Token], n: int, family: Family) -> bool:
+    """Whether `OFFSET` passes over rows, and is no name. PostgreSQL has it for no name outside of quotes."""
+    if n + 1 >= len(tokens):
+        return False
+    following = tokens[n + 1]
+    if following.kind in ("number", "bind") or following.text == "(" or family == "postgresql":
+        return True
+    depth = tokens[n].depth
+    for token in reversed(tokens[:n]):
+        if token.depth < depth:
+            return False
+        if token.depth == depth and token.kind == "word" and token.text == "LIMIT":
+            return True
+    return False
 
 
 def _limit(
@@ -293,16 +313,14 @@ def _limit(
         is_number = following[1:2] and following[1].isdigit()
         return ("none" if is_number and (following[2:] or [";"])[0] in _LIMIT_ENDS else None), False
     value = _value(tokens, at, bound)
-    after = tokens[at + 1] if at + 1 < len(tokens) else None
-    if after is not None and after.text == ",":  # LIMIT skip, number
+    if at + 1 < len(tokens) and tokens[at + 1].text == ",":  # LIMIT skip, number
         return _value(tokens, at + 2, bound), value != 0
-    if after is not None and after.kind == "mark" and after.text not in (")", ";", ":"):  # 2 + 3, but not 5::int
-        return None, False
     return value, False
 
 
 def _value(tokens: Sequence[Token], at: int, bound: Callable[[str, int], object]) -> int | None:
-    if at >= len(tokens):
+    """Returns the number that stands at `at`, where it is one by itself: `2 + 3` and `9 AND 1` are none."""
+    if at >= len(tokens) or not _is_by_itself(tokens, at):
         return None
     token = tokens[at]
     if token.kind == "number":
@@ -311,3 +329,11 @@ def _value(tokens: Sequence[Token], at: int, bound: Callable[[str, int], object]
         value = bound(token.text, token.place)
         return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
     return None
+
+
+def _is_by_itself(tokens: Sequence[Token], at: int) -> bool:
+    """Whether an expression is one token, or one that is cast: `5`, `5::int`."""
+    following = [token.text for token in tokens[at + 1 : at + 5]]
+    if following[:2] == [":", ":"]:
+        following = following[3:]
+    return not following or following[0] in _NUMBER_ENDS
