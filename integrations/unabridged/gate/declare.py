@@ -296,7 +296,8 @@ class WriteSpec:
     @property
     def is_plain(self) -> bool:
         """Whether nothing but the verdict stands between a call and its body."""
-        return self.recheck is None and self.selection is None and self.approval is None and self.action is None
+        beyond = (self.recheck, self.selection, self.approval, self.max_targets, self.action)
+        return all(each is None for each in beyond)
 
     @property
     def is_open(self) -> bool:

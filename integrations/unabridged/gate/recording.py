@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from unabridged.audit import AuditEvent, AuditSink, accepted_fields, new_ref
+from unabridged.audit import AuditEvent, AuditFailed, AuditSink, accepted_fields, new_ref
 from unabridged.contract import id_key, printable_name
 from unabridged.evidence import Session, Verdict
 
@@ -75,11 +76,12 @@ class Record:
         digests = {"args": self._sink.digest(jsonable(dict(self._args)), session=self._session)}
         if targets is not None:
             digests["targets"] = self._sink.digest(sorted(repr(id_key(t)) for t in targets), session=self._session)
-        self._sink.write(
+        _write(
+            self._sink,
             self._event(
                 "intent", ref, verdict="allow", codes=verdict.codes, reads=tuple(r.id for r in verdict.reads),
                 digests=digests,
-            )
+            ),
         )  # fmt: skip
         self._ref = ref
 
@@ -92,7 +94,7 @@ class Record:
         if self._sink is None:
             return
         try:
-            self._sink.write(self._event(kind, ref or new_ref(), **told))
+            _write(self._sink, self._event(kind, ref or new_ref(), **told))
         except Exception as error:  # noqa: BLE001 - the user's sink may raise anything; nothing runs because of this
             _log.error("%s of %s was not recorded: %s", kind, printable_name(self._action), kind_of(error))
 
@@ -102,3 +104,16 @@ class Record:
             kind=kind, action=self._action, ref=ref, session=self._session, fields=fields, unnamed=unnamed,
             why=self._why, **told,
         )  # fmt: skip
+
+
+def _write(sink: AuditSink, event: AuditEvent) -> None:
+    """Writes an event.
+
+    Raises:
+        AuditFailed: the sink would have to be waited for, so nothing stands written when it returns.
+    """
+    answer: Any = sink.write(event)  # type: ignore[func-returns-value]  # a sink of the user's may return anything
+    if inspect.isawaitable(answer):
+        if inspect.iscoroutine(answer):
+            answer.close()
+        raise AuditFailed(rule="the sink must have written an event when it returns, and this one is async")

@@ -96,6 +96,7 @@ class Write:
         self._selected: Selected | None = None
         self._verdict = Verdict("allow")
         self._card: Card | None = None
+        self._judged_as = spec
 
     def judge(self) -> Reply | None:
         """Returns why the call may not run, or nothing where it may once `before` is done. Nothing is changed."""
@@ -109,14 +110,15 @@ class Write:
         if value is not None and targets is None:
             return self.refuse_arguments([(spec.targets or "", "must be an id or a list of ids")])
         self._targets = targets
-        if spec.max_targets is not None and targets is not None and len(targets) > spec.max_targets:
-            return self.refuse_arguments([(spec.targets or "", "names more ids than one call may touch")])
         if spec.independent is None:
             if self.session is None:
                 self._record.refused(Verdict("refuse", ("GUARD_FAILED",)))
                 return refused_without_session(self.name)
             if spec.selection is not None and (refused := self._select()) is not None:
                 return refused
+        if spec.max_targets is not None and len(self._targets or ()) > spec.max_targets:
+            return self.refuse_arguments([(spec.targets or "", "names more ids than one call may touch")])
+        if spec.independent is None and self.session is not None:
             self._verdict = self._judged(self.session, spec)
         return self._weighed()
 
@@ -155,10 +157,12 @@ class Write:
             return
         self._targets = targets
         sent = self.args.get(self.spec.targets or "")
+        kind = next((k for k in (tuple, set, frozenset) if isinstance(sent, k)), list)
         known = {id_key(jsonable(v)): v for v in sent} if isinstance(sent, list | tuple | set | frozenset) else {}
-        self.changes[self.spec.targets or ""] = [known.get(id_key(t), t) for t in targets]
+        self.changes[self.spec.targets or ""] = kind(known.get(id_key(t), t) for t in targets)
 
     def _judged(self, session: Session, spec: WriteSpec) -> Verdict:
+        self._judged_as = spec
         intent: WriteIntent = spec.intent(self.name, self._targets, self.args, selection=self._selected)
         return session.judge_write(intent, same_turn=self._same_turn, has_approver=self._approve is not None)
 
@@ -169,13 +173,20 @@ class Write:
             if self._approve is None or not _is_reviewable(verdict):
                 return self._refused(verdict)
         elif not self._must_be_asked():
-            return None
+            return self._refused_unnamed()
         elif self._approve is None:
             return self._refused(Verdict("review", ("APPROVAL_STALE",), verdict.reads, ("request_review", "abandon")))
         if self.session is None:
             return guard_failed(self.name)
         self._card = self._asked(self.session)
         return None
+
+    def _refused_unnamed(self) -> Reply | None:
+        """Returns the refusal of a call that names no ids, where each id is counted or looked at: it could be all."""
+        spec = self.spec
+        if self._targets or (spec.max_targets is None and spec.recheck is None):
+            return None
+        return self.refuse_arguments([(spec.targets or "", "must name at least one id")])
 
     def _must_be_asked(self) -> bool:
         """Tells whether the author of the write wants a person's word although the evidence is good."""
@@ -197,10 +208,14 @@ class Write:
         """Does what must be done right before the body; returns the refusal where the body may not run."""
         if self._card is not None and (refused := (yield from self._ask(self._card))) is not None:
             return refused
-        if self.spec.recheck is not None and self._targets:
+        if (refused := self._refused_unnamed()) is not None:
+            return refused
+        if self.spec.recheck is not None:
             refused = yield from self._look_again(self.spec.recheck)
             if refused is not None:
                 return refused
+        if not self._are_as_judged():
+            return self._refused(Verdict("refuse", ("GUARD_FAILED",), options=_NO_CHOICE))
         if self._token is not None and self.session is not None:
             try:
                 self.session.tickets.spend(self._token, action=self.name)
@@ -254,14 +269,19 @@ class Write:
     def _still_stands(self, card: Card) -> bool:
         """Judges the write anew: what was decided on must be what stands now, arguments, ids and evidence."""
         assert self.session is not None
-        spec = self.spec
-        if spec.targets is not None and spec.targets not in self.changes:
-            sent = self.args.get(spec.targets)
-            if (None if sent is None else targets_of(sent)) != self._targets:
-                return False
-        if spec.independent is None:
-            self._verdict = self._judged(self.session, spec)
+        if not self._are_as_judged():
+            return False
+        if self.spec.independent is None:
+            self._verdict = self._judged(self.session, self.spec)
         return self._asked(self.session).question[0] == card.question[0]
+
+    def _are_as_judged(self) -> bool:
+        """Tells whether the ids that the body would get are those that were judged: foreign code ran meanwhile."""
+        name = self.spec.targets
+        if name is None or name in self.changes:
+            return True
+        sent = self.args.get(name)
+        return (None if sent is None else targets_of(sent)) == self._targets
 
     def _narrowed(self, decision: Decision) -> Reply | None:
         """Lets the write touch what was decided on, and no more."""
@@ -313,6 +333,10 @@ class Write:
             return self._refused(Verdict("refuse", ("RECHECK_FAILED",), options=_NO_CHOICE))
         if self.left_out:
             self._aim([target for target, holds in zip(self._targets or (), held, strict=True) if holds])
+        if self.spec.independent is None and self.session is not None:
+            now = self._judged(self.session, self._judged_as)
+            if not set(now.codes) <= set(self._verdict.codes):
+                return self._refused(now)
         return None
 
     def _refused(self, verdict: Verdict, *, note: str = "", deadline_s: float | None = None) -> Reply:

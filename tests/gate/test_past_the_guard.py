@@ -1,0 +1,109 @@
+"""Ways past the guard of a write that its author may not think of: no ids, a selection of many, changes midway."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from evidence.made_reads import made
+from gate.write_cases import IDS, PART, WHOLE, Case, Log, codes, told
+from unabridged.actions.approvals import Decision
+from unabridged.gate import WriteSpec
+
+
+def select(case: Case, ids: list[str]) -> str:
+    result = made(*WHOLE)
+    case.session.record(result)
+    return str(case.session.tickets.select(result, ids, action="archive"))
+
+
+@pytest.mark.parametrize("bound", [{"max_targets": 1}, {"recheck": lambda _: True}])
+@pytest.mark.parametrize("args", [{}, {"ids": None}, {"ids": []}])
+def test_a_write_whose_ids_are_counted_or_looked_at_must_name_them(bound: dict[str, Any], args: dict[str, Any]) -> None:
+    case = Case(made(*WHOLE), **bound)
+    assert told(case.call(**args))["problems"] == [{"field": "ids", "rule": "must name at least one id"}]
+    assert case.ran == []
+
+
+def test_a_person_cannot_let_a_write_run_that_must_name_its_ids_and_names_none() -> None:
+    case = Case(made(*WHOLE), max_targets=1, approval="always", approve=lambda _: True)
+    assert told(case.call())["error"] == "invalid_request"
+    assert case.ran == []
+
+
+def test_a_selection_holds_no_more_ids_than_one_call_may_touch() -> None:
+    case = Case(max_targets=2, selection="sel")
+    assert told(case.call(sel=select(case, IDS)))["error"] == "invalid_request"
+    assert case.ran == []
+    assert case.call(sel=select(case, IDS[:2])).value == "archived"
+
+
+def test_a_write_that_relies_on_nothing_still_touches_no_more_ids_than_it_says() -> None:
+    case = Case(independent="a test", max_targets=2)
+    assert told(case.call(ids=IDS))["error"] == "invalid_request"
+    assert case.ran == []
+    assert case.call(ids=IDS[:2]).value == "archived"
+    assert not WriteSpec(independent="a test", targets="ids", max_targets=2).is_plain
+
+
+@pytest.mark.parametrize("kind", [tuple, set, frozenset, list])
+def test_ids_that_are_narrowed_keep_the_form_in_which_the_tool_takes_them(kind: Any) -> None:
+    case = Case(made(*WHOLE), recheck=lambda target: target == IDS[0])
+    case.call(ids=kind(IDS[:2]))
+    assert case.ran == [{"ids": kind(IDS[:1])}]
+
+
+def test_ids_that_are_added_while_the_targets_are_looked_at_again_reach_no_body() -> None:
+    ids = IDS[:1]
+
+    def recheck(_: str) -> bool:
+        ids.append("k4narie-9")
+        return True
+
+    case = Case(made(*WHOLE), recheck=recheck)
+    assert codes(case.call(ids=ids)) == ["GUARD_FAILED"]
+    assert case.ran == []
+
+
+def test_what_is_read_while_the_targets_are_looked_at_again_counts() -> None:
+    def recheck(_: str) -> bool:
+        case.session.record(made(*PART))
+        return True
+
+    case = Case(made(*WHOLE), recheck=recheck)
+    assert codes(case.call(ids=IDS[:1])) == ["EVIDENCE_INCOMPLETE"]
+    assert case.ran == []
+
+
+def test_what_a_person_decided_on_holds_after_the_targets_were_looked_at_again() -> None:
+    case = Case(
+        made(*PART), recheck=lambda target: target != IDS[0],
+        approve=lambda _: Decision.go_ahead(IDS[:2]),
+    )  # fmt: skip
+    case.call(ids=IDS)
+    assert case.ran == [{"ids": [IDS[1]]}]
+
+
+def test_a_session_that_is_erased_while_the_targets_are_looked_at_again_lets_nothing_run() -> None:
+    def recheck(_: str) -> bool:
+        case.session.erase()
+        return True
+
+    case = Case(made(*WHOLE), recheck=recheck)
+    assert codes(case.call(ids=IDS[:1])) == ["GUARD_FAILED"]
+    assert case.ran == []
+
+
+class AsyncLog(Log):
+    """A sink that must be waited for, which nobody does."""
+
+    async def write(self, event: Any) -> None:  # type: ignore[override]
+        self.events.append(event)
+
+
+def test_a_sink_that_has_not_written_when_it_returns_lets_nothing_run() -> None:
+    log = AsyncLog()
+    case = Case(made(*WHOLE), audit=log)
+    assert told(case.call(ids=IDS))["codes"] == ["GUARD_FAILED"]
+    assert case.ran == []
+    assert log.events == []
