@@ -17,7 +17,7 @@ from llama_index.core.bridge.pydantic import Field
 from llama_index.core.memory import BaseMemory
 from llama_index.core.objects import ObjectRetriever
 from llama_index.core.tools import AsyncBaseTool, BaseTool, FunctionTool, adapt_to_async_tool
-from unabridged._ambient import Held, ambient
+from unabridged._ambient import Boxed, Held, ambient
 from unabridged.actions.approvals import Approver
 from unabridged.answers import LANGUAGES
 from unabridged.audit import AuditSink
@@ -117,12 +117,14 @@ class CoverageFunctionAgent(FunctionAgent):
     ) -> AgentOutput:
         """Takes a step, and writes down what it asks for before any of that runs."""
         self._complete_tools()
+        history = Boxed(llm_input)
+        del llm_input
         if (outer := _caller.get()) is not None:
             await bound_to(outer)
         shown = [adapt_to_async_tool(t) for t in _guarded(tools, but=HANDOFF)]
         shown += [adapt_to_async_tool(t) for t in _missing(shown)]
         await session_of(ctx, tools=Tools(_by_name(shown)))
-        output = await super().take_step(ctx, llm_input, shown, memory)
+        output = await super().take_step(ctx, history.take(), shown, memory)
         if await self._is_last_step(ctx):
             output = await self._stop_early(ctx, output, memory)
         await note_turn(ctx, output.tool_calls, agent=self.name)

@@ -12,7 +12,7 @@ from typing import Any, Final, Self
 from llama_index.core.tools import BaseTool, FunctionTool
 from pydantic import BaseModel, Field, ValidationError, create_model
 from unabridged.contract import InvalidInput
-from unabridged.gate.arguments import Problem, aliases_of, problems_of, undeclared
+from unabridged.gate.arguments import Problem, aliases_of, defaults_of, problems_of, undeclared
 from unabridged.gate.declare import Spec, check_arguments
 from workflows import Context
 
@@ -21,6 +21,14 @@ from .run import running_step
 _POSITIONAL: Final = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 DEADLINE: Final = "deadline_s"
 _DEADLINE_TEXT: Final = "How many seconds to wait for the source; only after a read was cut short by time."
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """Arguments on their way through frames. Their repr shows none: error trackers send the locals of frames."""
+
+    args: tuple[Any, ...] = field(default=(), repr=False)
+    kwargs: dict[str, Any] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +68,7 @@ class Parameters:
         context: the argument that takes the run's context.
         takes: the names that the body takes; `None` when it takes any.
         checked: whether they are checked here; an action checks its own.
+        unsent: the values that the code gives to its parameters where a call does not.
     """
 
     schema: type[BaseModel] | None
@@ -70,6 +79,7 @@ class Parameters:
     context: str | None = None
     takes: frozenset[str] | None = None
     checked: bool = True
+    unsent: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, tool: BaseTool, *, wraps: BaseTool) -> Self:
@@ -78,7 +88,8 @@ class Parameters:
         properties = tuple(tool.metadata.get_parameters_dict().get("properties", {}))
         if not isinstance(tool, FunctionTool):
             takes = frozenset(wraps.metadata.get_parameters_dict().get("properties", {}))
-            return cls(schema, frozenset(properties), properties, takes=takes)
+            unsent = defaults_of(wraps.call, properties)
+            return cls(schema, frozenset(properties), properties, takes=takes, unsent=unsent)
         context, fixed = tool.ctx_param_name, dict(tool.partial_params)
         parameters = inspect.signature(tool.real_fn).parameters.values()
         order = tuple(p.name for p in parameters if p.kind in _POSITIONAL and p.name != context and p.name not in fixed)
@@ -91,6 +102,7 @@ class Parameters:
             dict(tool._field_defaults),
             context,
             None if any_name else frozenset(p.name for p in parameters),
+            unsent=defaults_of(tool.real_fn, properties),
         )
 
     @property
@@ -138,7 +150,7 @@ class Parameters:
         fixed = {n: v for n, v in self.fixed.items() if n in schema.model_fields}
         return {**fixed, **sent} if fixed else sent
 
-    def ready(self, sent: Sent, *, deadline_s: float | None) -> tuple[dict[str, Any], float | None]:
+    def ready(self, sent: Sent, *, deadline_s: float | None) -> tuple[Given, float | None]:
         """Returns what a function's body is called with, and the deadline that it does not keep by itself."""
         ready = dict(sent.all_args)
         if self.context is not None:
@@ -146,9 +158,9 @@ class Parameters:
         if DEADLINE not in ready or self.takes is None or DEADLINE in self.takes:
             if deadline_s is not None:
                 ready[DEADLINE] = deadline_s
-            return ready, None
+            return Given((), ready), None
         del ready[DEADLINE]
-        return ready, deadline_s
+        return Given((), ready), deadline_s
 
 
 def _running_context() -> Context[Any] | None:

@@ -34,7 +34,6 @@ from workflows.runtime.types.results import StepWorkerStateContextVar
 from .messages import Row, calls_in, results_in
 
 SESSION_KEY: Final = "unabridged_session"
-TURN_KEY: Final = "unabridged_turn"
 HANDOFF: Final = "handoff"
 _PROCESS: Final = secrets.token_hex(8)
 _lock: Final = threading.Lock()
@@ -42,6 +41,9 @@ _BOUND: Final[WeakKeyDictionary[Any, Session]] = WeakKeyDictionary()
 """The session of each store of a run, so that parallel calls of a first turn open one."""
 _LOOKED_AT: Final[WeakKeyDictionary[Any, str]] = WeakKeyDictionary()
 """The run whose history was compared with the ledger last, by store."""
+_TURNS: Final[WeakKeyDictionary[Any, tuple[str, list[Row]]]] = WeakKeyDictionary()
+"""The calls of the running turn with the agent that made them, by store. A store may be written down, and the
+arguments of calls have no place there: a context that was filled elsewhere shows its turns by its messages alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +158,7 @@ async def _find(ctx: Context[Any], event: Any, *, name: str, waits: bool) -> Run
     state = await _state(store)
     tools = tools_of(ctx, state.get("current_agent_name"))
     found, seen = await _session(store, state, tools, waits=waits)
-    turn = _turn(state, event, tools, seen=seen)
+    turn = _turn(store, state, event, tools, seen=seen)
     own = isinstance(event, ToolCall) and event.tool_name == name
     return Run(found, turn, event.tool_id if own else None)
 
@@ -249,16 +251,16 @@ def _scratchpad(state: Any) -> list[Any]:
 
 
 async def note_turn(ctx: Any, calls: Sequence[ToolSelection], *, agent: str) -> None:
-    """Writes down what an agent asks for in one turn, for the tools that will be called."""
-    rows = [{"name": c.tool_name, "args": c.tool_kwargs, "id": c.tool_id} for c in calls]
-    await ctx.store.set(TURN_KEY, {"agent": agent, "calls": rows})
+    """Keeps what an agent asks for in one turn, for the tools that will be called."""
+    rows: list[Row] = [{"name": c.tool_name, "args": c.tool_kwargs, "id": c.tool_id} for c in calls]
+    _TURNS[ctx.store] = agent, rows
 
 
-def _turn(state: Any, event: Any, tools: Tools, *, seen: bool) -> Turn:
+def _turn(store: Any, state: Any, event: Any, tools: Tools, *, seen: bool) -> Turn:
     count = state.get("num_tool_calls")
     calls: list[Row] | None = []
     if isinstance(event, ToolCall) and isinstance(count, int) and count:
-        calls = _own_turn([_noted_calls(state), _written_calls(state)], event, count)
+        calls = _own_turn([_noted_calls(store, state), _written_calls(state)], event, count)
     if calls is None or not seen:  # what cannot be seen may have asked for anything that the agent can ask for
         own = event.tool_name if isinstance(event, ToolCall) else None
         siblings: Sequence[Asking] = [(name, {}) for name in tools.names or known_names() if name != own]
@@ -287,11 +289,9 @@ def _is_call(row: Row, event: ToolCall) -> bool:
     return bool(row["id"] == event.tool_id and row["name"] == event.tool_name)
 
 
-def _noted_calls(state: Any) -> list[Row]:
-    noted, agent = state.get(TURN_KEY), state.get("current_agent_name")
-    if not isinstance(noted, Mapping) or agent not in (None, noted.get("agent")):
-        return []
-    return list(noted.get("calls", ()))
+def _noted_calls(store: Any, state: Any) -> list[Row]:
+    maker, rows = _TURNS.get(store, (None, []))
+    return list(rows) if state.get("current_agent_name") in (None, maker) else []
 
 
 def _written_calls(state: Any) -> list[Row]:

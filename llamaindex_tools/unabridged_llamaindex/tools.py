@@ -44,7 +44,7 @@ from unabridged.gate.boundary import arun_body, run_body
 from unabridged.gate.refusing import guard_failed
 from workflows.runtime.types.results import WaitingForEvent
 
-from .arguments import OpenSignature, Parameters, Sent, with_deadline
+from .arguments import Given, OpenSignature, Parameters, Sent, with_deadline
 from .run import Run, find_run, find_run_now
 
 _log = logging.getLogger("unabridged.llamaindex")
@@ -86,13 +86,15 @@ class Door:
     aliases: Mapping[str, str] = field(default_factory=dict)
     """Other names of arguments, each with that by which the declaration may call it."""
 
-    def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Reply, Sent]:
+    def call(self, given: Given) -> tuple[Reply, Sent]:
         """Judges a call and runs it."""
-        sent = self.parameters.bind(args, kwargs)
+        sent, fault, run = self.parameters.bind(given.args, given.kwargs), "", None
         try:
             run = find_run_now(self.gate.name)
         except Exception as error:  # noqa: BLE001 - the outermost boundary: a guard that fails refuses
-            return self._lost(error), sent
+            fault = type(error).__name__
+        if run is None:
+            return self._lost(fault), sent
         entered = self._enter(sent, run)
         if isinstance(entered, Reply):
             return entered, sent
@@ -101,13 +103,15 @@ class Door:
         with inside(run.turn.siblings):
             return run_body(self.gate, entered, body, interrupts=PAUSES), sent
 
-    async def acall(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Reply, Sent]:
+    async def acall(self, given: Given) -> tuple[Reply, Sent]:
         """As `call`, for a coroutine."""
-        sent = self.parameters.bind(args, kwargs)
+        sent, fault, run = self.parameters.bind(given.args, given.kwargs), "", None
         try:
             run = await find_run(self.gate.name)
         except Exception as error:  # noqa: BLE001 - the outermost boundary: a guard that fails refuses
-            return self._lost(error), sent
+            fault = type(error).__name__
+        if run is None:
+            return self._lost(fault), sent
         entered = self._enter(sent, run)
         if isinstance(entered, Reply):
             return entered, sent
@@ -122,8 +126,8 @@ class Door:
         fixed = self.parameters.fixed.values()
         return [v for v in fixed if isinstance(v, str | int) and not isinstance(v, bool) and v != ""]
 
-    def _lost(self, error: Exception) -> Reply:
-        _log.error("the run of %s could not be looked at: %s", self.gate.name, type(error).__name__)
+    def _lost(self, fault: str) -> Reply:
+        _log.error("the run of %s could not be looked at: %s", self.gate.name, fault)
         return guard_failed(self.gate.name)
 
     def _enter(self, sent: Sent, run: Run) -> Entered | Reply:
@@ -135,10 +139,18 @@ class Door:
             return self.gate.refuse_arguments(sent.problems, session=session, turn=run.turn, args=sent.args)
         if run.is_unseen and isinstance(self.gate.spec, ReadSpec):
             return guard_failed(self.gate.name)  # it would leave its evidence nowhere
-        args: Mapping[str, Any] = sent.args if isinstance(self.gate.spec, ReadSpec) else sent.all_args
-        if self.aliases and isinstance(self.gate.spec, ReadSpec | WriteSpec):
-            args = by_declared_names(args, aliases=self.aliases, declared=self.gate.spec.takes())
-        return self.gate.enter(args, session=session, turn=run.turn, call_id=call_id)
+        return self.gate.enter(self._judged_by(sent), session=session, turn=run.turn, call_id=call_id)
+
+    def _judged_by(self, sent: Sent) -> Mapping[str, Any]:
+        """Returns the arguments that a call is judged by, under the names that the declaration uses."""
+        spec = self.gate.spec
+        args: Mapping[str, Any] = sent.args if isinstance(spec, ReadSpec) else sent.all_args
+        if isinstance(spec, WriteSpec) and self.parameters.unsent:
+            judged = {self.aliases.get(name, name) for name in spec.takes()}
+            args = {**{n: v for n, v in self.parameters.unsent.items() if n in judged}, **args}
+        if self.aliases and isinstance(spec, ReadSpec | WriteSpec):
+            return by_declared_names(args, aliases=self.aliases, declared=spec.takes())
+        return args
 
     def _run(self, sent: Sent, entered: Entered) -> Any:
         return self._value(self.body(self._narrowed(sent, entered), entered.deadline_s))
@@ -183,15 +195,21 @@ class Protected(AsyncBaseTool):
     _door: Door
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> ToolOutput:
-        return self.call(*args, **kwargs)
+        given = Given(args, kwargs)
+        del args, kwargs
+        return self.call(*given.args, **given.kwargs)
 
     def call(self, /, *args: Any, **kwargs: Any) -> ToolOutput:
         """Judges the call and runs the tool. A refusal is returned, never raised."""
-        return self._output(*self._door.call(args, kwargs))
+        given = Given(args, kwargs)
+        del args, kwargs
+        return self._output(*self._door.call(given))
 
     async def acall(self, /, *args: Any, **kwargs: Any) -> ToolOutput:
         """Judges the call and runs the tool. A refusal is returned, never raised."""
-        return self._output(*await self._door.acall(args, kwargs))
+        given = Given(args, kwargs)
+        del args, kwargs
+        return self._output(*await self._door.acall(given))
 
     def __copy__(self) -> Self:
         """Returns a copy that is known as protected, too."""
@@ -236,16 +254,20 @@ def _is_watched() -> bool:
 
 def _call(self: Protected, /, *args: Any, **kwargs: Any) -> ToolOutput:
     """Judges the call and runs the tool. A refusal is returned, never raised."""
+    given = Given(args, kwargs)
+    del args, kwargs
     if _is_watched():
-        return cast(ToolOutput, _SPANNED[0].__get__(self, type(self))(*args, **kwargs))
-    return self._output(*self._door.call(args, kwargs))
+        return cast(ToolOutput, _SPANNED[0].__get__(self, type(self))(*given.args, **given.kwargs))
+    return self._output(*self._door.call(given))
 
 
 async def _acall(self: Protected, /, *args: Any, **kwargs: Any) -> ToolOutput:
     """Judges the call and runs the tool. A refusal is returned, never raised."""
+    given = Given(args, kwargs)
+    del args, kwargs
     if _is_watched():
-        return cast(ToolOutput, await _SPANNED[1].__get__(self, type(self))(*args, **kwargs))
-    return self._output(*await self._door.acall(args, kwargs))
+        return cast(ToolOutput, await _SPANNED[1].__get__(self, type(self))(*given.args, **given.kwargs))
+    return self._output(*await self._door.acall(given))
 
 
 # Set after the class is made, since making it wraps them in a span. Nobody misses a span that no handler sees.
@@ -324,17 +346,17 @@ def _function_bodies(tool: BaseTool, parameters: Parameters) -> tuple[Body, Call
         return ToolOutput(name, str(said), None, {"args": (), "kwargs": sent.args}, value)
 
     def body(sent: Sent, deadline_s: float | None) -> Any:
-        kwargs, limit = parameters.ready(sent, deadline_s=deadline_s)
-        value = fn(**kwargs) if limit is None else _within(limit, functools.partial(fn, **kwargs))
+        given, limit = parameters.ready(sent, deadline_s=deadline_s)
+        value = fn(**given.kwargs) if limit is None else _within(limit, lambda: fn(**given.kwargs))
         return value if tool._callback is None else answer(value, tool._run_sync_callback(value), sent)
 
     async def async_body(sent: Sent, deadline_s: float | None) -> Any:
-        kwargs, limit = parameters.ready(sent, deadline_s=deadline_s)
+        given, limit = parameters.ready(sent, deadline_s=deadline_s)
         if limit is None:
-            value = await async_fn(**kwargs)
+            value = await async_fn(**given.kwargs)
         else:
             async with asyncio.timeout(limit):
-                value = await async_fn(**kwargs)
+                value = await async_fn(**given.kwargs)
         return value if tool._async_callback is None else answer(value, await tool._run_async_callback(value), sent)
 
     return body, async_body
@@ -344,16 +366,16 @@ def _tool_bodies(tool: BaseTool, parameters: Parameters) -> tuple[Body, Callable
     """The bodies of any other tool: its own `call` and `acall`, whatever they do."""
 
     def body(sent: Sent, deadline_s: float | None) -> Any:
-        kwargs, limit = parameters.ready(sent, deadline_s=deadline_s)
-        call: Callable[..., Any] = functools.partial(tool, **kwargs)
-        return call() if limit is None else _within(limit, call)
+        given, limit = parameters.ready(sent, deadline_s=deadline_s)
+        called = cast(Callable[..., Any], tool)
+        return called(**given.kwargs) if limit is None else _within(limit, lambda: called(**given.kwargs))
 
     async def async_body(sent: Sent, deadline_s: float | None) -> Any:
-        kwargs, limit = parameters.ready(sent, deadline_s=deadline_s)
+        given, limit = parameters.ready(sent, deadline_s=deadline_s)
         async with asyncio.timeout(limit):
             if isinstance(tool, AsyncBaseTool):
-                return await tool.acall(**kwargs)
-            return await asyncio.to_thread(functools.partial(tool, **kwargs))
+                return await tool.acall(**given.kwargs)
+            return await asyncio.to_thread(cast(Callable[..., Any], tool), **given.kwargs)
 
     return body, async_body
 
@@ -377,10 +399,14 @@ def _seal(tool: FunctionTool, door: Door) -> None:
     """Puts guarded functions where a `FunctionTool` keeps its own: code agents and loaders call those."""
 
     def fn(*args: Any, **kwargs: Any) -> Any:
-        return _spoken(door.call(args, kwargs)[0])
+        given = Given(args, kwargs)
+        del args, kwargs
+        return _spoken(door.call(given)[0])
 
     async def async_fn(*args: Any, **kwargs: Any) -> Any:
-        return _spoken((await door.acall(args, kwargs))[0])
+        given = Given(args, kwargs)
+        del args, kwargs
+        return _spoken((await door.acall(given))[0])
 
     real = tool.real_fn
     told = inspect.signature(real)

@@ -79,7 +79,7 @@ async def run_task(
     """Lets an agent read and refund, and returns all that was seen of it."""
     task = Task()
     turns = [calls(("list_orders", {"owner": None}))] if reads else []
-    task.model = scripted(*turns, calls(("refund", args)))
+    task.model = scripted(*turns, lambda _: calls(("refund", args)))
     tools = tools_of(provider, means, is_async=is_async, **declared)
     layers = [CoverageMiddleware()] if middleware else []
     task.recorder, task.hearing, task.saver = Recorder(task.found), Hearing(task.found), saver

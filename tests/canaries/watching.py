@@ -114,7 +114,8 @@ def _parts(value: Any) -> Iterator[tuple[str, Any]]:
         yield "private", value.__pydantic_private__
     elif is_dataclass(value):
         yield from ((f.name, getattr(value, f.name, None)) for f in fields(value))
-    yield from list(getattr(value, "__dict__", {}).items())
+    elif isinstance(value, BaseException):
+        yield from list(vars(value).items())
 
 
 def _shown(value: Any) -> str:

@@ -173,7 +173,7 @@ class Loose(Workflow):
 
     @step
     async def go(self, ctx: Context, ev: StartEvent) -> StopEvent:
-        for name in ("memory", "scratchpad", "num_tool_calls", "current_agent_name", "unabridged_turn"):
+        for name in ("memory", "scratchpad", "num_tool_calls", "current_agent_name"):
             await ctx.store.set(name, {"of": ["mine"]})
         read, write, _ = self.own
         return StopEvent(result=[await read.acall(), await write.acall(ids=self.ids)])
