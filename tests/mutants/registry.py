@@ -105,6 +105,10 @@ def _new_attempt_goes_on_with_the_old(right: Any) -> Any:
     return resume
 
 
+def _no_limits_of_ours(reasons: list[Any], *_args: Any) -> list[Any]:
+    return [reason for reason in reasons if reason.code != "CLIENT_LIMIT_REACHED"]
+
+
 def _some_snapshots_are_a_snapshot(self: Any) -> bool:
     return bool(self.pages > 0 and self.snapshots > 0)
 
@@ -352,6 +356,14 @@ READER: Final = (
       "reading/test_partitions.py::test_two_parts_that_are_wrong_do_not_add_up_to_a_whole_that_is_right"),
     m("records up to a part's cap are all of it", _PARTS + "Splitter._is_over", gives(False),
       "reading/test_partitions.py::test_a_part_as_long_as_the_cap_is_cut_whatever_its_count_said"),
+    m("a value has every header that its profile reads", "unabridged.reading.value:_looks_into_headers", gives(False),
+      "reading/test_contradictions.py::"
+      "test_a_value_is_not_whole_where_its_profile_looks_into_headers_that_no_value_has"),
+    m("a value is a range that was honoured", "unabridged.reading.value:_of_no_status",
+      lambda _: lambda profile: profile,
+      "reading/test_contradictions.py::test_no_status_says_of_a_value_that_a_range_is_the_whole"),
+    m("what cut a part is a budget of the whole", "unabridged.reading.partitioned:reasons_of", then(_no_limits_of_ours),
+      "reading/test_partitions.py::test_a_part_that_its_own_page_size_cuts_leaves_the_whole_cut"),
     m("what is said of a combinator's pages is taken and not heard", "unabridged.profiles.rules:_combined",
       gives(None), "reading/test_partitions.py::test_a_rule_about_pages_is_refused_where_no_page_would_hear_of_it"),
     m("weak validators say nothing", "unabridged.reading.observe:_is_same", gives(True),
@@ -491,6 +503,10 @@ SOURCES: Final = (
       "sources/test_sql.py::test_a_count_that_is_cut_itself_disproves_no_cut_and_is_no_total"),
     m("one row is no limit wherever it stands", "unabridged.sources.sql.shape:_brings_the_rows", gives(False),
       "sources/test_sql_shape.py::test_one_row_that_all_rows_come_from_is_a_limit"),
+    m("an expression passes over no rows", "unabridged.sources.sql.shape:_says_how_much", gives(False),
+      "sources/test_sql_shape.py::test_whatever_says_how_many_rows_are_passed_over_passes_over_rows"),
+    m("a number in an expression is the limit", "unabridged.sources.sql.shape:_is_by_itself", gives(True),
+      "sources/test_sql_shape.py::test_a_number_that_is_a_part_of_an_expression_is_not_the_limit"),
     m("attached files are one snapshot", "unabridged.sources.sql.servers:SQLite.touched", gives(Signals()),
       "sources/test_sql.py::test_files_that_are_attached_are_not_one_snapshot"),
     m("a token below the top is not looked for", "unabridged.sources.aws.paging:_beside",

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from reading.asking import TOKEN, URL, ask, codes, keys, page, profile
 from unabridged.contract import ReadResult, resume_of
-from unabridged.profiles import Profile
+from unabridged.profiles import Profile, load_profile
 from unabridged.reading import Budget, Fault, Request, Response, judge_value, run_read
 from unabridged.testing import VirtualClock
 
@@ -175,6 +175,61 @@ def test_the_last_page_of_a_list_is_not_the_list() -> None:
     assert last.ids == (9,)
     dead = judge_value(profile(), {"oops": 1}, resource="things", from_the_start=False)
     assert keys(dead) == {"PROTOCOL_ANOMALY:malformed_page"}
+
+
+IN_HEADERS: list[dict[str, Any]] = [
+    {"walk": {"by": "link", "where": "header"}},
+    {"walk": {"by": "link", "where": "body", "path": "header:x-next"}},
+    {"walk": {**TOKEN, "read": "header:x-next"}},
+    {"walk": {**TOKEN, "more_flag": "header:x-more"}},
+    {"signals": [{"path": "header:x-partial", "when": "nonempty", "code": "SOURCE_UNAVAILABLE"}]},
+    {"errors": [{"path": "header:x-error", "when": "nonempty", "code": "SOURCE_UNAVAILABLE"}]},
+    {
+        "walk": {"by": "key", "from_item": "id", "send": {"query": "after"}, "unique": True, "ends_on": ["short_page"]},
+        "size": {"send": {"query": "limit"}, "max": 5, "read": "header:x-per-page"},
+    },
+    {
+        "walk": {"by": "single", "overfetch": 1},
+        "size": {"send": {"query": "limit"}, "max": 5, "read": "header:x-per-page"},
+    },
+    {
+        "walk": {
+            "by": "job", "state": "state", "running": ["RUN"], "ok": ["DONE"],
+            "inner": {"by": "link", "where": "header"},
+        }
+    },
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("changes", IN_HEADERS)
+def test_a_value_is_not_whole_where_its_profile_looks_into_headers_that_no_value_has(changes: dict[str, Any]) -> None:
+    for items in ([{"id": 1}, {"id": 2}], []):
+        value = {"items": items, "state": "DONE"}
+        result = judge_value(profile(**changes), value, resource="things", page_size=4)
+        assert (keys(result), result.proof.level) == ({"COVERAGE_UNKNOWN"}, "none")
+        inner = {"name": "things", "version": 1, "items": "items", "id": "id", "walk": TOKEN, **changes}
+        several = {"name": "several", "version": 1, "walk": {"by": "fanout", "over": ["eu"], "inner": inner}}
+        assert not judge_value(load_profile(several), value, resource="things", page_size=4).complete
+
+
+def test_a_value_needs_no_header_that_proves_no_end() -> None:
+    given = profile(
+        size={"send": {"query": "limit"}, "max": 5, "read": "header:x-per-page"},
+        count={"path": "header:x-total", "kind": "exact"}, snapshot={"path": "header:etag"},
+    )  # fmt: skip
+    assert judge_value(given, {"items": [{"id": 1}]}, resource="things").complete
+
+
+@pytest.mark.parametrize("send", [{}, {"send": {"start": {"query": "from"}, "end": {"query": "to"}}}])
+def test_no_status_says_of_a_value_that_a_range_is_the_whole(send: dict[str, Any]) -> None:
+    value = {"items": [{"id": 1}, {"id": 2}]}
+    walk = {"by": "range", "unit": "items", "size": 2, **send}
+    assert keys(judge_value(profile(walk), value, resource="things")) == {"COVERAGE_UNKNOWN"}
+    counted = profile({**walk, "size": 1, "total": "n"})
+    assert judge_value(counted, {**value, "n": 2}, resource="things").complete
+    assert "MORE_PAGES_AVAILABLE" in codes(judge_value(counted, {**value, "n": 3}, resource="things"))
+    text = load_profile({"name": "text", "version": 1, "walk": {**walk, "unit": "bytes"}})
+    assert keys(judge_value(text, "some text", resource="things")) == {"COVERAGE_UNKNOWN"}
 
 
 def test_a_value_that_json_cannot_hold_makes_the_read_unavailable() -> None:

@@ -10,13 +10,15 @@ from unabridged.contract.parts import Reason
 from unabridged.contract.results import ReadResult, build_result, with_ids, with_resume
 from unabridged.profiles.combinators import PartitionWalk
 from unabridged.profiles.format import Profile
-from unabridged.profiles.walks import JobWalk
+from unabridged.profiles.paths import compile_path
+from unabridged.profiles.walks import JobWalk, LinkWalk, RangeSend, RangeWalk, SingleWalk
 
 from .query import Budget, Query
 from .run import run_read
 from .transport import Fault, Request, Response
 
 _URL = "https://value.invalid/"
+_MOST = 2**53
 _KEPT = ("scope", "read", "total", "consistency", "proof", "item_cuts", "warnings", "continuation")
 
 
@@ -43,7 +45,8 @@ def judge_value(
 
     The value is one page: where the profile finds a way on in it, the read is partial, and no handle leads on, since
     only whoever fetched the value can fetch more. Nothing is assumed of how the value was asked for: without
-    `page_size` no page is short, and none is a whole overfetch.
+    `page_size` no page is short, and none is a whole overfetch. A value has neither headers nor a status: where the
+    profile looks for its end or for what is wrong there, nothing says that the value is the whole.
 
     Args:
         profile: what the service's responses mean.
@@ -54,14 +57,14 @@ def judge_value(
         from_the_start: whether the value is the first page. A later one is the end of something, and never the whole.
     """
     result = run_read(
-        profile if page_size is not None else _of_no_size(profile),
+        _of_no_status(profile if page_size is not None else _of_no_size(profile)),
         Query(resource, filters=dict(filters or {}), page_size=page_size),
         url=_URL,
         transport=_OneAnswer(_body(value)),
         budget=_one_page(profile),
     )
-    if not from_the_start and result.items is not None:
-        result = _a_later_page(result)
+    if (not from_the_start and result.items is not None) or (result.complete and _looks_into_headers(profile)):
+        result = _unproven(result)
     route = result.continuation
     if getattr(route, "handle", None) is not None:
         result = result.model_copy(update={"continuation": route.model_copy(update={"handle": None})})
@@ -86,6 +89,32 @@ def _of_no_size(profile: Profile) -> Profile:
     return profile.model_copy(update={"size": size.model_copy(update={"send": None})})
 
 
+def _of_no_status(profile: Profile) -> Profile:
+    """Returns the profile of a request for ranges of which no status says whether they were given."""
+    walk = profile.walk
+    inner = getattr(walk, "inner", None)
+    if isinstance(inner, Profile):
+        return profile.model_copy(update={"walk": walk.model_copy(update={"inner": _of_no_status(inner)})})
+    if not isinstance(walk, RangeWalk):
+        return profile
+    send = RangeSend.model_validate({"start": {"query": "start"}, "end": {"query": "end"}})
+    return profile.model_copy(update={"walk": walk.model_copy(update={"send": send, "size": _MOST})})
+
+
+def _looks_into_headers(profile: Profile) -> bool:
+    """Whether the profile reads in headers where a walk ends, or what is wrong with a page."""
+    inner = getattr(profile.walk, "inner", None)
+    if isinstance(inner, Profile):
+        return _looks_into_headers(inner)
+    walk, size = profile.paging, profile.size
+    places = [rule.path for rule in (*profile.signals, *profile.errors)]
+    places += [getattr(walk, name, None) for name in ("read", "path", "more_flag", "last_flag", "total")]
+    if size is not None and (isinstance(walk, SingleWalk) or "short_page" in getattr(walk, "ends_on", ())):
+        places.append(size.read)
+    in_header = isinstance(walk, LinkWalk) and walk.where == "header"
+    return in_header or any(path is not None and compile_path(path).kind == "header" for path in places)
+
+
 def _body(value: Any) -> bytes:
     """Returns a value as the JSON text that it is, or would be; nothing where it cannot be one."""
     if isinstance(value, bytes):
@@ -96,9 +125,9 @@ def _body(value: Any) -> bytes:
         return b""
 
 
-def _a_later_page(result: ReadResult) -> ReadResult:
-    """Returns the same records without a claim about the pages before them."""
+def _unproven(result: ReadResult) -> ReadResult:
+    """Returns the same records without a claim about what is not in them."""
     reason = Reason(code="COVERAGE_UNKNOWN", layer="adapter")
     fields = {name: getattr(result, name) for name in _KEPT}
-    later = build_result(items=result.items, reasons=[*result.reasons, reason], **fields)
-    return later if result._ids is None else with_ids(later, result._ids)
+    unproven = build_result(items=result.items, reasons=[*result.reasons, reason], **fields)
+    return unproven if result._ids is None else with_ids(unproven, result._ids)
