@@ -255,6 +255,8 @@ class WriteSpec:
     purpose: str | None = None
     max_targets: int | None = None
     action: Action | None = None
+    is_plain: bool = field(default=True, init=False, repr=False, compare=False)
+    """Whether nothing but the verdict stands between a call and its body."""
     _demands: WriteIntent | None = field(default=None, init=False, repr=False, compare=False)
     """What every call demands, checked once; nothing where a call's arguments have a part in it."""
 
@@ -276,6 +278,8 @@ class WriteSpec:
 
     def _check_beyond(self) -> None:
         """Checks what is asked for beyond the evidence."""
+        beyond = (self.recheck, self.selection, self.approval, self.max_targets, self.action)
+        object.__setattr__(self, "is_plain", all(each is None for each in beyond))
         if self.recheck is not None and not callable(self.recheck):
             raise InvalidInput(field="recheck", rule="must be a function of one target")
         for name in ("recheck", "selection", "max_targets"):
@@ -292,12 +296,6 @@ class WriteSpec:
         most = self.max_targets
         if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 1):
             raise InvalidInput(field="max_targets", rule="must be a number of at least 1")
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether nothing but the verdict stands between a call and its body."""
-        beyond = (self.recheck, self.selection, self.approval, self.max_targets, self.action)
-        return all(each is None for each in beyond)
 
     @property
     def is_open(self) -> bool:
@@ -347,13 +345,18 @@ class NeutralSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UndeclaredSpec:
-    """A tool that nobody declared: its call is judged as a write, and its result is recorded as an unknown read."""
+    """A tool that nobody declared: its call is judged as a write, and its result is recorded as an unknown read.
+
+    Args:
+        destructive: its annotations say that it may destroy something, and so it is judged.
+    """
 
     effect: Literal["undeclared"] = "undeclared"
+    destructive: bool = False
 
     def intent(self, tool: str) -> WriteIntent:
         """Returns what the call wants: the strictest plain write."""
-        return WriteIntent(tool=tool)
+        return WriteIntent(tool=tool, destructive=self.destructive)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

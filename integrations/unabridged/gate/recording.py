@@ -45,9 +45,14 @@ class Record:
         self._sink = sink
         self._action = action
         self._args = args
-        self._session = None if session is None else session.key.digest
+        self._session = None if session is None or sink is None else session.key.digest
         self._why = why
         self._ref: str | None = None
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether anything is written."""
+        return self._sink is not None
 
     def refused(self, verdict: Verdict, *, outcome: str = "refused") -> None:
         """Writes down that the call may not run."""

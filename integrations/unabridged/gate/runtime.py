@@ -18,14 +18,24 @@ from unabridged import _ambient
 from unabridged._ambient import Boxed
 from unabridged.actions.approvals import Approver
 from unabridged.audit import AuditSink
-from unabridged.contract import ReadHeader, ReadResult, Reason, Scope, build_result, new_read_id, printable_name
+from unabridged.contract import (
+    InvalidInput,
+    ReadHeader,
+    ReadResult,
+    Reason,
+    Scope,
+    build_result,
+    new_read_id,
+    printable_name,
+)
 from unabridged.evidence import DEADLINE_S, Asked, Session, Verdict
 
 from . import followup
+from .arguments import targets_of
 from .declare import MAX_DEADLINE_S, FollowUpSpec, NeutralSpec, ReadSpec, Spec, UndeclaredSpec, WriteSpec
 from .presenting import MAX_BYTES, Reply, read_reply
 from .recording import Record
-from .refusing import UNSEEN, guard_failed, invalid_request, tool_failed
+from .refusing import UNSEEN, guard_failed, invalid_request, refusal, refused_without_session, tool_failed
 from .values import Call, kind_of, result_of, unavailable
 from .writing import Write
 
@@ -53,8 +63,8 @@ class Turn:
 
 ALONE = Turn()
 NO_CHANGES: Final[Mapping[str, Any]] = MappingProxyType({})
-_STRICTEST: Final = WriteSpec()
-"""How a call of an undeclared tool is judged."""
+_STRICTEST: Final = {is_destructive: WriteSpec(destructive=is_destructive) for is_destructive in (False, True)}
+"""How a call of an undeclared tool is judged, by whether it may destroy something."""
 _UNCHANGED = nullcontext()
 _ANY_TARGET = "\0"
 """Stands for a target that is not known yet: no record has this id."""
@@ -211,7 +221,7 @@ class Gate:
             case WriteSpec():
                 return self._enter_write(spec, call, session, turn, sink)
             case UndeclaredSpec():
-                return self._enter_write(_STRICTEST, call, session, turn, sink)
+                return self._enter_write(_STRICTEST[spec.destructive], call, session, turn, sink)
             case NeutralSpec() | FollowUpSpec():
                 return Entered(call, session)
             case _:
@@ -239,15 +249,31 @@ class Gate:
         self, spec: WriteSpec, call: Call, session: Session | None, turn: Turn, sink: AuditSink | None
     ) -> Entered | Reply:
         approve = turn.approve if session is None or session.approve is None else session.approve
-        if spec.independent is not None and sink is None and spec.is_plain:
-            return Entered(call, session)
+        if sink is None and approve is None and spec.is_plain:
+            return self._enter_plain(spec, call, session, turn)
         write = Write(
             self.name, spec, call.args, session=session, same_turn=self._same_turn(turn, session), has=turn.has,
             approve=approve,
             record=Record(sink, action=self.name, args=call.args, session=session, why=spec.independent),
             call_id=call.call_id,
         )  # fmt: skip
-        return write.judge() or Entered(call, session, write=write)
+        return write.judge() or Entered(call, session, write=write if write.is_left else None)
+
+    def _enter_plain(self, spec: WriteSpec, call: Call, session: Session | None, turn: Turn) -> Entered | Reply:
+        """As `_enter_write`, where nothing but the verdict stands between a call and its body. Most calls are such."""
+        if spec.independent is not None:
+            return Entered(call, session)
+        value = None if spec.targets is None else call.args.get(spec.targets)
+        targets = None if value is None else targets_of(value)
+        if value is not None and targets is None:
+            return invalid_request(self.name, [(spec.targets or "", "must be an id or a list of ids")])
+        if session is None:
+            return refused_without_session(self.name)
+        if not self.name:
+            raise InvalidInput(field="tool", rule="must have a name")
+        intent = spec.intent(self.name, targets, call.args)
+        verdict = session.judge_write(intent, same_turn=self._same_turn(turn, session))
+        return Entered(call, session) if verdict.verdict == "allow" else refusal(self.name, verdict, has=turn.has)
 
     def _same_turn(self, turn: Turn, session: Session | None) -> list[Asked]:
         """The reads that were asked for beside this call; they have shown nothing yet."""

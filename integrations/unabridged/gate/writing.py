@@ -47,6 +47,7 @@ REVIEWABLE: Final = frozenset(
 """What a person may decide about. Nobody waives a read in flight, a bad selection, or a guard that failed."""
 _LISTED: Final = 100
 _NO_CHOICE: Final = ("abandon",)
+_ALLOWED: Final = Verdict("allow")
 
 
 class Write:
@@ -63,6 +64,11 @@ class Write:
         record: what writes down what happens.
         call_id: the id of the call.
     """
+
+    __slots__ = (
+        "_admitted", "_approve", "_call_id", "_card", "_has", "_judged_as", "_record", "_same_turn", "_selected",
+        "_targets", "_token", "_verdict", "args", "changes", "left_out", "name", "session", "spec",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -94,7 +100,7 @@ class Write:
         self._admitted: Admitted | None = None
         self._token: Any = None
         self._selected: Selected | None = None
-        self._verdict = Verdict("allow")
+        self._verdict = _ALLOWED
         self._card: Card | None = None
         self._judged_as = spec
 
@@ -121,6 +127,11 @@ class Write:
         if spec.independent is None and self.session is not None:
             self._verdict = self._judged(self.session, spec)
         return self._weighed()
+
+    @property
+    def is_left(self) -> bool:
+        """Whether anything is left to be done between the judgement and the body, or after it."""
+        return self._card is not None or self._token is not None or self._record.is_kept or not self.spec.is_plain
 
     def _admit(self, action: Action) -> Reply | None:
         """Holds the call to the contract of its action: its input, its references, and who may start it."""
