@@ -26,11 +26,11 @@ from unabridged.gate.boundary import arun_body, run_body
 from unabridged.gate.declare import ReadSpec, Spec, UndeclaredSpec, WriteSpec
 from unabridged.gate.presenting import Reply
 from unabridged.gate.refusing import guard_failed
-from unabridged.gate.runtime import ALONE, NO_CHANGES, Entered, Gate, Turn
+from unabridged.gate.runtime import NO_CHANGES, Entered, Gate, Turn
 from unabridged.gate.turn import bear
 
 from ._config import interrupts, running
-from ._place import around, frame, inside, say_unseen, session_here, session_of_read, turn_here
+from ._place import around, frame, inside, plain_turn, say_unseen, session_here, session_of_read, turn_here
 
 _log = logging.getLogger("unabridged.langchain")
 DEADLINE: Final = "deadline_s"
@@ -98,6 +98,8 @@ class Body:
         beside: the names of the tools that were protected together with it.
         aliases: other names under which arguments may be sent, each with that of the parameter.
         takes: the names of arguments that the declaration speaks of.
+        defaults: the values of parameters that a write is judged by and a call need not send.
+        rest: the parameter that takes all further positional arguments.
     """
 
     gate: Gate
@@ -109,6 +111,8 @@ class Body:
     beside: frozenset[str] = frozenset()
     aliases: Mapping[str, str] = field(default_factory=dict)
     takes: frozenset[str] = frozenset()
+    defaults: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    rest: str | None = None
 
     def run(self, code: Callable[..., Any], given: Given) -> Any:
         """Runs sync code if its gate lets it."""
@@ -153,7 +157,9 @@ class Body:
         for name, value in entered.changes.items():
             name = self.aliases.get(name, name)
             at = self.order.index(name) if name in self.order else len(args)
-            if name not in kwargs and at < len(args):
+            if name == self.rest and at < len(args):
+                args = (*args[:at], *value)
+            elif name not in kwargs and at < len(args):
                 args = (*args[:at], value, *args[at + 1 :])
             else:
                 kwargs = {**kwargs, name: value}
@@ -188,7 +194,7 @@ class Body:
         call_id, spec = None if sent is None else sent.call_id, gate.spec
         session = session_of_read(running()) if isinstance(spec, ReadSpec) else session_here(running())
         if given.args and isinstance(given.args[0], Refused):
-            alone, problems = Turn(audit=frame().audit), given.args[0].problems
+            alone, problems = plain_turn(), given.args[0].problems
             return gate.refuse_arguments(
                 problems, session=session, call_id=call_id, turn=alone, args=NO_CHANGES if sent is None else sent.args
             ), None
@@ -197,7 +203,7 @@ class Body:
         if turn is None and is_judged(spec):
             say_unseen()
             return gate.refuse_unseen(), None
-        return gate.enter(final.take(), session=session, turn=turn or ALONE, call_id=call_id), turn
+        return gate.enter(final.take(), session=session, turn=turn or plain_turn(), call_id=call_id), turn
 
     def _judged_by(self, sent: Sent | None, given: Given) -> Mapping[str, Any]:
         """Returns the arguments that a call is judged by, under the names that the declaration uses."""
@@ -224,10 +230,13 @@ class Body:
     def _final(self, sent: Sent | None, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         """Returns the arguments that the code gets, by name; of the injected ones those that it is judged by."""
         hidden = self.injected - self.takes if self.takes else self.injected
-        final = {name: value for name, value in kwargs.items() if name not in hidden}
+        final = {**self.defaults, **{name: value for name, value in kwargs.items() if name not in hidden}}
         if args:
-            named = tuple(sent.args) if sent is not None and len(sent.args) == len(args) == 1 else self.order
+            is_single = sent is not None and len(sent.args) == len(args) == 1
+            named = tuple(sent.args) if sent is not None and is_single and self.rest in self.order[:1] else self.order
             final.update(zip(named, args, strict=False))
+            if self.rest in named[: len(args)]:
+                final[self.rest] = list(args[named.index(self.rest) :])
         return final
 
     def _within_deadline(self, entered: Entered, kwargs: dict[str, Any]) -> dict[str, Any]:
@@ -387,3 +396,12 @@ def parameters_of(code: Callable[..., Any] | None) -> Sequence[str]:
         return tuple(inspect.signature(code).parameters)
     except (TypeError, ValueError):
         return ()
+
+
+def rest_of(code: Callable[..., Any]) -> str | None:
+    """Returns the parameter of a function that takes all further positional arguments, where it has one."""
+    try:
+        parameters = inspect.signature(code).parameters.values()
+    except (TypeError, ValueError):
+        return None
+    return next((p.name for p in parameters if p.kind is inspect.Parameter.VAR_POSITIONAL), None)

@@ -22,7 +22,7 @@ from langchain_core.tools.base import (
 from pydantic import BaseModel, PrivateAttr, ValidationError
 from pydantic.v1 import ValidationError as ValidationErrorV1
 from unabridged._ambient import Boxed, Held
-from unabridged.gate.arguments import Problem, json_schema_problems, problems_of, undeclared
+from unabridged.gate.arguments import Problem, defaults_of, json_schema_problems, problems_of, undeclared
 from unabridged.gate.declare import ReadSpec, WriteSpec, check_arguments
 from unabridged.gate.runtime import Gate
 from unabridged.gate.turn import bear, gate_of
@@ -37,6 +37,7 @@ from ._body import (
     guarded_func,
     parameters_of,
     resolve_hints,
+    rest_of,
     sending,
 )
 from ._runs import watched_run
@@ -325,7 +326,7 @@ def wrap(tool: BaseTool, gate: Gate, *, beside: frozenset[str] = frozenset()) ->
     aliases = aliases_in(tool, tool.args_schema)
     if isinstance(spec, ReadSpec) and aliases:
         gate = replace(gate, spec=spec.under(aliases))
-    body = replace(_body_of(tool, gate, any_name=any_name), beside=beside, aliases=aliases)
+    body = replace(_body_of(tool, gate, any_name=any_name), beside=beside)
     copy = tool.model_copy(update={"args_schema": schema})
     carried = Carried(gate, tool, body, declared=declared, any_name=any_name)
     for name, make in (("func", guarded_func), ("coroutine", guarded_coroutine)):
@@ -340,8 +341,11 @@ def wrap(tool: BaseTool, gate: Gate, *, beside: frozenset[str] = frozenset()) ->
 
 
 def _body_of(tool: BaseTool, gate: Gate, *, any_name: bool) -> Body:
-    code = getattr(tool, "func", None) or getattr(tool, "coroutine", None)
-    taken = parameters_of(tool._run if code is None else code)
+    code = getattr(tool, "func", None) or getattr(tool, "coroutine", None) or tool._run
+    taken = parameters_of(code)
+    aliases = aliases_in(tool, tool.args_schema)
+    takes = gate.spec.takes() if isinstance(gate.spec, ReadSpec | WriteSpec) else frozenset()
+    judged = {aliases.get(name, name) for name in takes} if isinstance(gate.spec, WriteSpec) else ()
     single = isinstance(tool, Tool) and tool.args_schema is None
     return Body(
         gate,
@@ -350,7 +354,10 @@ def _body_of(tool: BaseTool, gate: Gate, *, any_name: bool) -> Body:
         handles_errors=bool(tool.handle_tool_error),
         takes_deadline=DEADLINE in taken or any_name,
         order=("tool_input",) if single else tuple(n for n in taken if n not in FILTERED_ARGS),
-        takes=gate.spec.takes() if isinstance(gate.spec, ReadSpec | WriteSpec) else frozenset(),
+        aliases=aliases,
+        takes=takes,
+        defaults=defaults_of(code, judged),
+        rest=rest_of(code),
     )
 
 

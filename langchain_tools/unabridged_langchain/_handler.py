@@ -34,7 +34,7 @@ from unabridged.gate.turn import siblings_of
 from ._body import is_judged, told_by
 from ._config import interrupts, running, thread_of
 from ._history import look_back
-from ._place import Asked, Guardian, frame, kept_session, spec_here, turn_here
+from ._place import Asked, Guardian, frame, kept_session, plain_turn, spec_here, turn_here
 from ._runs import is_guarded_run, watch
 
 _TURNS_KEPT: Final = 1_000
@@ -173,7 +173,7 @@ class PartialReadGuard(Guardian):
         turn = self._turn(gate, sent.value, call_id, found)
         if turn is None and is_judged(gate.spec):
             raise CallRefused(gate.refuse_unseen())
-        entered = gate.enter(sent.take(), session=found, turn=turn or Turn(), call_id=call_id)
+        entered = gate.enter(sent.take(), session=found, turn=turn or plain_turn(), call_id=call_id)
         if isinstance(entered, Reply):
             raise CallRefused(entered)
         if entered.write is not None and (refused := before(gate, entered, interrupts=interrupts())) is not None:
@@ -224,7 +224,7 @@ class PartialReadGuard(Guardian):
             return None
         siblings = siblings_around() if turn is None else turn.siblings
         fresh = [each for each in beside or () if each not in siblings]
-        seen = Turn() if turn is None else turn
+        seen = plain_turn() if turn is None else turn
         return replace(seen, siblings=(*siblings, *fresh), spec_of=self._spec_in_turn)
 
     def _spec_in_turn(self, name: str) -> Spec:

@@ -221,6 +221,11 @@ def turn_here(
     return Turn(siblings=beside, spec_of=spec_here, has=tools, approve=outer.approve, audit=outer.audit)
 
 
+def plain_turn() -> Turn:
+    """Returns what is known of a call whose turn is not: who decides and where events go."""
+    return Turn(approve=frame().approve, audit=frame().audit)
+
+
 _said: Final[set[str]] = set()
 
 

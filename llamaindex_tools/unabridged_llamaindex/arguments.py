@@ -88,7 +88,7 @@ class Parameters:
         properties = tuple(tool.metadata.get_parameters_dict().get("properties", {}))
         if not isinstance(tool, FunctionTool):
             takes = frozenset(wraps.metadata.get_parameters_dict().get("properties", {}))
-            unsent = defaults_of(wraps.call, properties)
+            unsent = defaults_of(getattr(wraps, "call", wraps.__call__), properties)
             return cls(schema, frozenset(properties), properties, takes=takes, unsent=unsent)
         context, fixed = tool.ctx_param_name, dict(tool.partial_params)
         parameters = inspect.signature(tool.real_fn).parameters.values()

@@ -6,13 +6,15 @@ What is wrong is told by field and rule, never by value: a validator's own messa
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+import inspect
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
+from pydantic.fields import FieldInfo
 from pydantic_core import to_jsonable_python
 
 from unabridged.contract import json_equal, printable_name
@@ -43,6 +45,21 @@ def aliases_of(fields: Mapping[str, Any]) -> dict[str, str]:
             choices = [alias] if isinstance(alias, str) else getattr(alias, "choices", ())
             found.update((c, name) for c in choices if isinstance(c, str) and c != name)
     return found
+
+
+def defaults_of(code: Callable[..., Any], names: Container[str]) -> dict[str, Any]:
+    """Returns the values that a function gives to its parameters where a call does not: it touches them all the same.
+
+    Args:
+        code: the function.
+        names: the parameters that are asked for.
+    """
+    try:
+        parameters = inspect.signature(code).parameters.values()
+    except (TypeError, ValueError):
+        return {}
+    given = {p.name: p.default for p in parameters if p.name in names and p.default is not inspect.Parameter.empty}
+    return {name: value for name, value in given.items() if value is not None and not isinstance(value, FieldInfo)}
 
 
 def by_declared_names(
