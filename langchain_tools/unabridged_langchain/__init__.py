@@ -24,6 +24,7 @@ from ._handler import PartialReadGuard
 from ._parser import CoverageOutputParser
 from ._verbs import action_tool, as_read_tool, as_write_tool, neutral_tool, protect, read_tool, write_tool
 from .approvals import interrupt_for_approval
+from .redacting import redacted
 
 if TYPE_CHECKING:
     from .middleware import CoverageMiddleware
@@ -48,6 +49,7 @@ __all__ = [
     "neutral_tool",
     "protect",
     "read_tool",
+    "redacted",
     "write_tool",
 ]
 

@@ -19,6 +19,7 @@ from unabridged.gate.answering import UnsupportedAnswer
 
 from .agents import CoverageFunctionAgent
 from .parser import CoverageOutputParser
+from .redacting import redacted
 from .verbs import (
     action_tool,
     as_read_tool,
@@ -49,5 +50,6 @@ __all__ = [
     "neutral_tool",
     "protect",
     "read_tool",
+    "redacted",
     "write_tool",
 ]
