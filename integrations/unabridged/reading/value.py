@@ -107,12 +107,13 @@ def _looks_into_headers(profile: Profile) -> bool:
     if isinstance(inner, Profile):
         return _looks_into_headers(inner)
     walk, size = profile.paging, profile.size
-    places = [rule.path for rule in (*profile.signals, *profile.errors)]
-    places += [getattr(walk, name, None) for name in ("read", "path", "more_flag", "last_flag", "total")]
+    places = [*(signal.path for signal in profile.signals), *(error.path for error in profile.errors)]
+    named = [getattr(walk, name, None) for name in ("read", "path", "more_flag", "last_flag", "total")]
     if size is not None and (isinstance(walk, SingleWalk) or "short_page" in getattr(walk, "ends_on", ())):
-        places.append(size.read)
+        named.append(size.read)
     in_header = isinstance(walk, LinkWalk) and walk.where == "header"
-    return in_header or any(path is not None and compile_path(path).kind == "header" for path in places)
+    places += [path for path in named if path is not None]
+    return in_header or any(compile_path(path).kind == "header" for path in places)
 
 
 def _body(value: Any) -> bytes:
