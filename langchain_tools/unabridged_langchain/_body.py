@@ -21,7 +21,7 @@ from langchain_core.messages.tool import ToolOutputMixin
 from langchain_core.tools import ToolException
 from unabridged._ambient import Boxed, Held
 from unabridged.contract import Result
-from unabridged.gate.arguments import Problem, by_declared_names
+from unabridged.gate.arguments import Problem, by_declared_names, targets_of
 from unabridged.gate.boundary import arun_body, run_body
 from unabridged.gate.declare import ReadSpec, Spec, UndeclaredSpec, WriteSpec
 from unabridged.gate.presenting import Reply
@@ -316,6 +316,32 @@ class _Own:
 def is_judged(spec: Spec) -> bool:
     """Tells whether the calls of a tool are judged by the reads before them."""
     return isinstance(spec, UndeclaredSpec) or (isinstance(spec, WriteSpec) and spec.independent is None)
+
+
+UNTOLD: Final = (
+    "The ids that it would touch are not among what was sent, where its guard could see them: wrap the tool."
+)
+"""What is said of a write whose tool may take ids under another name, or by itself, and carries no guard."""
+
+
+def hides_its_ids(gate: Gate, entered: Entered, *, aliases: Mapping[str, str] = NO_CHANGES) -> Reply | None:
+    """Returns the refusal of a tool without a guard that was not seen to name the ids that it declares; else nothing.
+
+    Its code may have a default, and its schema another name for them.
+
+    Args:
+        gate: the gate of the tool.
+        entered: the leave to run.
+        aliases: other names under which the tool takes its arguments, each with that of its field, as far as known.
+    """
+    spec, sent = gate.spec, entered.call.args
+    if not isinstance(spec, WriteSpec) or spec.targets is None or (spec.independent is not None and spec.is_plain):
+        return None
+    value, named = entered.changes.get(spec.targets, sent.get(spec.targets)), aliases.get(spec.targets, spec.targets)
+    others = {named, *(alias for alias, name in aliases.items() if name == named)} - {spec.targets}
+    is_ignored = spec.targets == named and bool(others)  # pydantic may take no field by its own name then
+    is_told = value is not None and bool(targets_of(value)) and others.isdisjoint(sent) and not is_ignored
+    return None if is_told else guard_failed(gate.name, why=UNTOLD)
 
 
 def told_by(output: Any, spec: Spec) -> Any:

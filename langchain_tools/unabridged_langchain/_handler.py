@@ -31,7 +31,7 @@ from unabridged.gate.refusing import CallRefused, guard_failed
 from unabridged.gate.runtime import Entered, Fault, Gate, Turn
 from unabridged.gate.turn import siblings_of
 
-from ._body import is_judged, told_by
+from ._body import hides_its_ids, is_judged, told_by
 from ._config import interrupts, running, thread_of
 from ._history import look_back
 from ._place import Asked, Guardian, frame, kept_session, plain_turn, spec_here, turn_here
@@ -176,6 +176,9 @@ class PartialReadGuard(Guardian):
         entered = gate.enter(sent.take(), session=found, turn=turn or plain_turn(), call_id=call_id)
         if isinstance(entered, Reply):
             raise CallRefused(entered)
+        if (hidden := hides_its_ids(gate, entered)) is not None:
+            gate.note_refusal(hidden, entered.call.args, session=found, turn=turn or plain_turn())
+            raise CallRefused(hidden)
         if entered.write is not None and (refused := before(gate, entered, interrupts=interrupts())) is not None:
             raise CallRefused(refused)
         if entered.write is not None and entered.changes:

@@ -33,7 +33,7 @@ from unabridged.gate.presenting import MAX_BYTES, Reply
 from unabridged.gate.refusing import guard_failed, invalid_request
 from unabridged.gate.runtime import Entered, Fault, Gate, Turn
 
-from ._body import is_judged, told_by
+from ._body import hides_its_ids, is_judged, told_by
 from ._config import graph_messages, has_turn_of, interrupts, running, thread_of
 from ._followups import continue_read_tool, count_read_tool
 from ._guarded import body_of, carried_by
@@ -54,6 +54,7 @@ from ._place import (
     spec_here,
 )
 from ._place import session_here as found_session
+from ._schema import aliases_in
 
 _log = logging.getLogger("unabridged.langchain")
 OnAnswer = Literal["caveat", "strict", "off"]
@@ -305,6 +306,10 @@ class CoverageMiddleware(AgentMiddleware[CoverageState, Any, Any]):
             if carried is not None:
                 gate.note_refusal(entered, args.take(), session=found, turn=turn)
             return _message(entered, called)
+        hidden = None if carried is not None else hides_its_ids(gate, entered, aliases=_aliases(asked.value.tool))
+        if hidden is not None:
+            gate.note_refusal(hidden, args.take(), session=found, turn=turn)
+            return _message(hidden, called)
         if carried is None and found is not None and called.call_id is not None and gate.spec.effect != "read":
             found.note_call(called.call_id)
         return place if carried is not None else replace(place, entered=entered)
@@ -364,6 +369,10 @@ def _spec_of_bare(tool: BaseTool | None, name: str) -> Spec:
     """Returns how a tool without a guard is judged: as it is known, or as a guard among the handlers declares it."""
     known, guardian = spec_of_bare(tool), guardian_in(running())
     return known if guardian is None or known is not UNDECLARED else guardian.spec_of(name)
+
+
+def _aliases(tool: BaseTool | None) -> Mapping[str, str]:
+    return {} if tool is None else aliases_in(tool, tool.args_schema)
 
 
 def _judged(request: ToolCallRequest) -> tuple[str | None, str, Any]:

@@ -11,10 +11,10 @@ from langchain_core.messages import HumanMessage
 from langchain_core.tools import BaseTool, StructuredTool
 from langchain_kit import result
 from langgraph.graph import END, START, StateGraph
-from pydantic import BaseModel
+from pydantic import AliasChoices, BaseModel, Field
 from unabridged import session
 from unabridged.audit import AuditEvent
-from unabridged_langchain import CoverageMiddleware, neutral_tool, write_tool
+from unabridged_langchain import CallRefused, CoverageMiddleware, PartialReadGuard, neutral_tool, write_tool
 
 READ = [{"id": "a"}, {"id": "b"}]
 
@@ -159,3 +159,74 @@ def test_a_write_in_a_graph_inside_a_tool_is_written_down_although_its_turn_is_n
     agent.invoke({"messages": [HumanMessage("Go.")]})
     assert shop.written == ([] if fails else [["n"]])
     assert [e.kind for e in log.events] == (["decision"] if fails else ["intent", "outcome"])
+
+
+class Ignoring(BaseModel):
+    ids: list[str] = Field(default=["other"], alias="victims")
+
+
+class Renamed(BaseModel):
+    ids: list[str] = Field(default=["other"], validation_alias=AliasChoices("victims", "ids"))
+
+
+NAMELESS: list[dict[str, Any]] = [{}, {"ids": []}, {"victims": ["other"]}, {"victims": ["a"]}]
+TWICE = {"victims": ["other"], "ids": ["a"]}
+"""Only who sees the schema can tell which of the two the tool takes."""
+
+
+@pytest.mark.parametrize(
+    ("through", "sent"),
+    [*(("handler", s) for s in NAMELESS), *(("middleware", s) for s in [*NAMELESS, TWICE])],
+)
+def test_a_tool_that_nobody_wrapped_must_be_seen_to_name_the_ids_that_it_touches(through: str, sent: Any) -> None:
+    """Its guard sees what was sent, and neither the defaults of its code nor (in a handler) its schema."""
+    shop = Shop()
+    is_renamed = "victims" in sent
+    schema = {"args_schema": Renamed} if is_renamed else {}
+    tool = StructuredTool.from_function(shop.archive, **schema)
+    with session(f"bare-{through}-{sent}") as s:
+        s.record(result(READ))
+        guard = PartialReadGuard(writes={"archive": {"relies_on": ["orders"], "targets": "ids"}}, session=s)
+        if through == "handler":
+            with pytest.raises(CallRefused, match="GUARD_FAILED"):
+                tool.invoke(sent, {"callbacks": [guard]})
+        else:
+            agent: Any = create_agent(scripted(calls(("archive", sent))), [tool], middleware=[CoverageMiddleware()])
+            done = agent.invoke({"messages": [HumanMessage("Go.")]}, {"callbacks": [guard]})
+            assert "GUARD_FAILED" in done["messages"][-2].content
+    assert shop.written == []
+
+
+@pytest.mark.parametrize("through", ["handler", "middleware"])
+def test_a_tool_that_nobody_wrapped_runs_for_the_ids_that_it_names(through: str) -> None:
+    shop = Shop()
+    tool = StructuredTool.from_function(shop.archive)
+    with session(f"bare-{through}") as s:
+        s.record(result(READ))
+        guard = PartialReadGuard(writes={"archive": {"relies_on": ["orders"], "targets": "ids"}}, session=s)
+        if through == "handler":
+            tool.invoke({"ids": ["a"]}, {"callbacks": [guard]})
+        else:
+            agent: Any = create_agent(
+                scripted(calls(("archive", {"ids": ["a"]}))), [tool], middleware=[CoverageMiddleware()]
+            )  # fmt: skip
+            agent.invoke({"messages": [HumanMessage("Go.")]}, {"callbacks": [guard]})
+    assert shop.written == [["a"]]
+
+
+def test_ids_that_the_schema_would_ignore_are_not_taken_for_what_is_touched() -> None:
+    shop = Shop()
+    tool = StructuredTool.from_function(shop.archive, args_schema=Ignoring)
+    with session("ignored") as s:
+        s.record(result(READ))
+        guard = PartialReadGuard(writes={"archive": {"relies_on": ["orders"], "targets": "ids"}}, session=s)
+        agent: Any = create_agent(
+            scripted(calls(("archive", {"ids": ["a"]}))), [tool], middleware=[CoverageMiddleware()]
+        )  # fmt: skip
+        done = agent.invoke({"messages": [HumanMessage("Go.")]}, {"callbacks": [guard]})
+        assert "GUARD_FAILED" in done["messages"][-2].content
+        assert shop.written == []
+        wrapped = declared(tool)
+        assert "TARGET_NOT_IN_EVIDENCE" in wrapped.invoke({"ids": ["a"]})
+        wrapped.invoke({"victims": ["a"]})
+    assert shop.written == [["a"]]
