@@ -10,6 +10,7 @@ from langchain_core.tools import BaseTool, StructuredTool
 from unabridged.actions.approvals import Threshold
 from unabridged.contract import InvalidInput
 from unabridged.gate.acting import write_spec
+from unabridged.gate.annotations import hinted
 from unabridged.gate.declare import NEUTRAL, ReadSpec, Spec, WriteSpec
 from unabridged.gate.plan import plan, warn_of_hopeless_writes
 from unabridged.gate.runtime import Gate
@@ -225,10 +226,13 @@ def protect(
     writes: Mapping[str, Any] | None = None,
     independent: Mapping[str, str] | None = None,
     neutral: Iterable[str] = (),
+    trust_annotations: bool = False,
 ) -> list[BaseTool]:
     """Returns the tools with their guards, as a new list. The given tools stay as they are.
 
     A tool that is not named fails closed both ways: its calls are judged as writes, and its results prove nothing.
+    A write, named or not, is destructive where the annotations of its MCP server say so; langchain-mcp-adapters keeps
+    them in the metadata of a tool.
 
     Args:
         tools: tools and plain functions; those that carry a guard already are kept as they are.
@@ -236,6 +240,8 @@ def protect(
         writes: for each tool that writes, the names of the reads it relies on, or the keywords of `write_tool`.
         independent: for each write that relies on nothing, why.
         neutral: the tools with no effect and no evidence.
+        trust_annotations: whether the MCP server of these tools is trusted: a tool that is not named and that its
+            annotations call read-only is a read of `tool:NAME`, and its calls are not judged.
 
     Raises:
         InvalidInput: a name that no tool has or that two have, a tool declared twice, or one that runs at the provider.
@@ -245,7 +251,8 @@ def protect(
     known: dict[str, Spec] = {name: gate.spec for name, gate in gates.items() if gate is not None}
     told = plan(
         [tool.name for tool in made], reads=reads, writes=writes, independent=independent,
-        neutral=neutral, known=known,
+        neutral=neutral, known=known, annotations={tool.name: tool.metadata for tool in made},
+        trust_annotations=trust_annotations,
     )  # fmt: skip
     specs, names = {tool.name: told.of(tool.name) for tool in made}, frozenset(tool.name for tool in made)
     warn_of_hopeless_writes(specs, {tool.name: unwrapped(tool) for tool in made})
@@ -286,4 +293,4 @@ def _declared(given: Function | BaseTool, spec: Spec) -> BaseTool:
     tool = _as_tool(given, 0) if not isinstance(given, BaseTool) else given
     if carried_by(tool) is not None:
         raise InvalidInput(field=tool.name, rule="is declared already")
-    return wrap(tool, Gate(name=tool.name, spec=spec))
+    return wrap(tool, Gate(name=tool.name, spec=hinted(tool.name, spec, tool.metadata)))

@@ -28,7 +28,7 @@ from unabridged.contract import InvalidInput
 from unabridged.evidence import Ledger, Session
 from unabridged.gate.around import siblings_around
 from unabridged.gate.boundary import abefore, before
-from unabridged.gate.declare import UNDECLARED, Spec, UndeclaredSpec, WriteSpec
+from unabridged.gate.declare import Spec, UndeclaredSpec, WriteSpec
 from unabridged.gate.presenting import MAX_BYTES, Reply
 from unabridged.gate.refusing import guard_failed, invalid_request
 from unabridged.gate.runtime import Entered, Fault, Gate, Turn
@@ -283,7 +283,11 @@ class CoverageMiddleware(AgentMiddleware[CoverageState, Any, Any]):
             audit=audit,
         )
         name = called.name if request.tool is None else request.tool.name
-        gate = Gate(name, _spec_of_bare(request.tool, name), self._max_bytes) if carried is None else carried
+        gate = (
+            Gate(name, spec_of_bare(request.tool, guardian=guardian_in(running()), name=name), self._max_bytes)
+            if carried is None
+            else carried
+        )
         place = _Place(found, turn, inner, gate)
         if carried is not None and not (is_judged(carried.spec) and _is_closed(carried.spec)):
             return place
@@ -363,12 +367,6 @@ def _scope_of(place: _Place) -> AbstractContextManager[None]:
 
 def _spec_in(specs: Mapping[str, Spec]) -> Callable[[str], Spec]:
     return lambda name: specs[name] if name in specs else spec_here(name)
-
-
-def _spec_of_bare(tool: BaseTool | None, name: str) -> Spec:
-    """Returns how a tool without a guard is judged: as it is known, or as a guard among the handlers declares it."""
-    known, guardian = spec_of_bare(tool), guardian_in(running())
-    return known if guardian is None or known is not UNDECLARED else guardian.spec_of(name)
 
 
 def _aliases(tool: BaseTool | None) -> Mapping[str, str]:

@@ -53,6 +53,8 @@ def protect(
     writes: Mapping[str, Any] | None = None,
     independent: Mapping[str, str] | None = None,
     neutral: Iterable[str] = (),
+    annotations: Mapping[str, Any] | None = None,
+    trust_annotations: bool = False,
 ) -> list[Protected]:
     """Returns a new list with every tool behind the gate of its declaration.
 
@@ -65,6 +67,10 @@ def protect(
         writes: the tools whose calls are judged, with the resources that each relies on.
         independent: the tools that write and rely on nothing, with the reason.
         neutral: the tools with neither effect nor evidence.
+        annotations: what an MCP server says of its tools, by their names, for LlamaIndex keeps none of it: a write,
+            declared or not, is destructive where they say so.
+        trust_annotations: whether that server is trusted: a tool that is not declared and that they call read-only is a
+            read of `tool:NAME`, and its calls are not judged.
 
     Raises:
         InvalidInput: a name that no tool has, or that two have, or that is declared twice.
@@ -72,7 +78,10 @@ def protect(
     given = [t if isinstance(t, BaseTool) else FunctionTool.from_defaults(t) for t in tools]
     names = [t.metadata.get_name() for t in given]
     known = {n: g.spec for n, t in zip(names, given, strict=True) if (g := gate_of(t)) is not None}
-    told = plan(names, reads=reads, writes=writes, neutral=neutral, independent=independent, known=known)
+    told = plan(
+        names, reads=reads, writes=writes, neutral=neutral, independent=independent, known=known,
+        annotations=annotations, trust_annotations=trust_annotations,
+    )  # fmt: skip
     guarded = [
         t if n in known and isinstance(t, Protected) else protected(t, told.of(n))
         for n, t in zip(names, given, strict=True)

@@ -1,7 +1,8 @@
-"""Where each public report of the kinds K1, K2, K3 and K10 is shown, and where its outcome differs from the report's.
+"""Where each public report of these kinds is shown, and where its outcome differs from the report's.
 
-K1: the first page only. K2: caps and cut payloads. K3: what leads on, and what moves meanwhile. K10: failures and
-missing rights that came out as empty lists.
+K1: the first page only. K2: caps and cut payloads. K3: what leads on, and what moves meanwhile. K6: guards, approvals
+and destructive use. K7: narrow contracts. K8: audit and traces. K10: failures and missing rights that came out as empty
+lists.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pathlib import Path
 import pytest
 
 TESTS = Path(__file__).parents[1]
-NUMBERS = {f"R{n:02d}" for n in [*range(1, 33), *range(70, 74)]}
+NUMBERS = {f"R{n:02d}" for n in [*range(1, 33), *range(43, 65), *range(70, 74)]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,6 +304,208 @@ REPORTS = {
         ),
         differs="Nothing stated about the end is the status unknown.",
     ),
+    # K6
+    "R43": Report(
+        "simstudioai/sim#6757",
+        cases="o43a o43b o43c o43e o43f",
+        tests=(
+            "reports/test_guards.py::test_r43_nothing_is_deleted_because_a_listing_stopped_early",
+            "reports/test_guards.py::"
+            "test_r43_a_whole_listing_of_nothing_is_no_word_where_the_query_came_from_a_read_that_failed",
+            "reports/test_guards.py::test_r43_an_empty_page_that_names_another_is_no_end_of_the_listing",
+            "reports/test_guards.py::test_r43_a_page_size_that_changes_under_a_cursor_deletes_nothing",
+            "reports/test_guards.py::test_r43_a_whole_listing_deletes_just_what_it_misses",
+        ),
+        differs="A page size that changes is PROTOCOL_ANOMALY:page_size_changed. A query that was built on a read that "
+        "failed is known to the guard where both reads are evidence, which they are unless the author names one.",
+    ),
+    "R44": Report(
+        "Destrayon/Connapse#406",
+        tests=(
+            "reports/test_guards.py::test_r44_deletions_by_absence_wait_for_a_word_that_is_a_ceiling",
+            "gate/test_writing.py::test_deletions_by_absence_are_withheld_and_their_approval_is_a_ceiling",
+        ),
+    ),
+    "R45": Report(
+        "langchain-ai/langchain#8051",
+        tests=(
+            "langchain/test_reported.py::test_r45_a_callback_stops_nothing_and_the_guard_does",
+            "langchain/test_reported.py::test_r45_a_guard_that_would_be_a_plain_callback_is_refused_when_it_is_made",
+        ),
+        differs="The code is EVIDENCE_INCOMPLETE. A callback of somebody else cannot be refused; ours cannot be "
+        "made one whose errors are swallowed.",
+    ),
+    "R46": Report(
+        "langchain-ai/langchain#40166",
+        tests=(
+            "langchain/test_reported.py::test_r46_a_call_that_was_edited_into_another_tool_is_held_to_that_tools_rules",
+            "langchain/test_approvals.py::"
+            "test_a_call_that_another_approver_edits_into_another_tool_is_asked_about_as_that_one",
+        ),
+    ),
+    "R47": Report(
+        "openai/openai-agents-python#991",
+        tests=("reports/test_guards.py::test_r47_no_tool_runs_while_its_guard_still_thinks",),
+    ),
+    "R48": Report(
+        "pydantic/pydantic-ai#6968",
+        tests=(
+            "reports/test_guards.py::test_r48_the_approver_sees_the_arguments_that_run",
+            "gate/test_writing.py::test_an_approval_is_for_the_arguments_that_were_shown",
+            "langchain/test_before_a_write.py::"
+            "test_arguments_that_were_changed_while_a_person_thought_are_not_approved",
+        ),
+    ),
+    "R49": Report(
+        "google-gemini/gemini-cli#10287",
+        cases="o49",
+        tests=(
+            "langchain/test_agents.py::test_a_read_and_a_write_of_one_turn_do_not_go_together",
+            "langchain/test_agents.py::test_a_slow_partial_read_beside_a_write_is_waited_for_by_no_one",
+            "langchain/test_agents.py::test_the_turn_is_seen_through_a_bare_tool_node",
+            "llamaindex/test_agents.py::test_a_read_and_a_write_of_one_turn_are_refused_in_both_orders",
+        ),
+        differs="The write does not wait for the read: it is refused as EVIDENCE_PENDING in either order, and once the "
+        "read is known as EVIDENCE_INCOMPLETE.",
+    ),
+    "R50": Report(
+        "langchain-ai/langgraph#7780",
+        tests=(
+            "langchain/test_before_a_write.py::test_a_resumed_write_leaves_one_line_of_each_kind_and_runs_once",
+            "langchain/test_approvals.py::test_a_checkpoint_that_is_resumed_twice_writes_once",
+            "langchain/test_agents.py::test_a_read_that_is_interrupted_is_withdrawn_and_asked_again",
+            "audit/test_audit_reports.py::test_a_decision_that_is_run_again_on_each_resume_is_one_event",
+        ),
+    ),
+    "R51": Report(
+        "hannesrudolph/sqlite-explorer-fastmcp-mcp-server#8",
+        tests=(
+            "sources/test_sql.py::test_r51_a_write_in_disguise_is_refused",
+            "sources/test_sql.py::test_r51_what_reads_like_a_read_is_refused_by_the_connection_itself",
+            "sources/test_sql.py::test_r51_what_only_looks_like_a_write_runs",
+        ),
+    ),
+    "R52": Report(
+        "crewAIInc/crewAI#5311",
+        tests=(
+            "real/test_postgres.py::test_r52_a_writable_expression_is_refused_and_changes_nothing",
+            "real/test_postgres.py::test_r52_a_function_that_writes_is_refused_and_changes_nothing",
+        ),
+    ),
+    "R53": Report(
+        "NousResearch/hermes-agent#108972",
+        tests=(
+            "reports/test_guards.py::test_r53_annotations_make_a_read_in_both_spellings_and_only_without_a_doubt",
+            "reports/test_guards.py::test_r53_a_tool_that_nobody_declared_is_judged_as_destructive_where_it_says_so",
+            "reports/test_guards.py::test_r53_annotations_loosen_nothing_unless_they_are_trusted",
+            "reports/test_guards.py::test_r53_what_an_author_declared_is_tightened_and_never_loosened",
+            "reports/test_guards.py::test_r53_trust_is_true_or_false_and_annotations_have_names",
+            "langchain/test_reported.py::"
+            "test_r53_annotations_in_the_metadata_of_a_tool_tighten_and_loosen_only_with_trust",
+            "langchain/test_reported.py::test_r53_a_write_is_destructive_where_its_annotations_say_so_however_it_came",
+            "llamaindex/test_reported.py::test_r53_annotations_that_are_handed_over_tighten_and_loosen_only_with_trust",
+            "llamaindex/test_reported.py::test_r53_a_declared_write_is_destructive_where_its_annotations_say_so",
+        ),
+        differs="What annotations call a read is one to us only with trust_annotations=True.",
+    ),
+    "R54": Report(
+        "chatwoot/ai-agents#59",
+        tests=(
+            "reports/test_guards.py::test_r54_a_guard_that_fails_refuses",
+            "reports/test_guards.py::test_r54_a_ledger_that_cannot_be_read_refuses",
+            "reports/test_guards.py::test_r54_a_judgement_that_fails_refuses_and_says_nothing_of_why",
+            "gate/test_fails_closed.py::test_a_ledger_that_fails_lets_nothing_be_written",
+        ),
+    ),
+    # K7
+    "R55": Report(
+        "modelcontextprotocol/python-sdk#3067",
+        tests=(
+            "actions/test_reported.py::test_r55_misspelled_and_unknown_arguments_are_named_and_the_tool_does_not_run",
+            "canaries/test_reports.py::test_r55_a_misspelled_argument_runs_nothing_and_is_named",
+            "langchain/test_wrapping.py::test_undeclared_arguments_are_refused_before_the_body",
+            "langchain/test_actions.py::test_every_way_in_is_held_to_the_contract",
+            "llamaindex/test_actions.py::test_every_way_in_is_held_to_the_contract",
+        ),
+    ),
+    "R56": Report(
+        "langchain-ai/langchain#34246",
+        tests=(
+            "actions/test_reported.py::"
+            "test_r56_what_a_framework_gives_is_no_field_and_a_model_that_gives_it_is_refused",
+            "canaries/test_reports.py::test_r56_what_the_framework_injects_is_no_argument_and_a_model_cannot_send_it",
+            "langchain/test_wrapping.py::test_injected_arguments_still_work_and_are_not_the_models_to_give",
+        ),
+        differs="An action refuses the model's own `state`. In a tool of LangChain that has such an argument the graph "
+        "puts its own in place of the model's, and what the model sent reaches nothing.",
+    ),
+    "R57": Report(
+        "pydantic/pydantic#7461",
+        tests=(
+            "actions/test_reported.py::test_r57_a_refused_value_stands_in_none_of_the_six_ways_to_look",
+            "actions/test_value_free.py::test_a_request_that_is_refused_shows_no_value_in_any_way",
+        ),
+    ),
+    "R58": Report(
+        "langchain-ai/langgraph#8648",
+        tests=(
+            "actions/test_reported.py::test_r58_a_rule_across_fields_is_named_and_its_message_is_not_told",
+            "canaries/test_reports.py::test_r58_a_broken_rule_is_named_and_its_values_are_not",
+            "langchain/test_wrapping.py::test_validation_errors_never_echo_values",
+        ),
+    ),
+    "R59": Report(
+        "langchain-ai/langgraph#1667",
+        tests=(
+            "actions/test_reported.py::test_r59_what_a_tool_raises_is_a_code_and_its_text_goes_to_the_hook_alone",
+            "canaries/test_reports.py::test_r59_an_exception_reaches_the_model_as_a_code",
+            "langchain/test_reported.py::test_r59_what_a_tool_raises_is_told_by_a_code",
+            "langchain/test_reported.py::test_r59_a_tool_of_mcp_that_fails_says_nothing_of_why",
+            "llamaindex/test_reported.py::test_r59_what_a_tool_raises_is_told_by_a_code",
+        ),
+        differs="A tool that is no action has no codes of its own: tool_failed, or an unavailable read.",
+    ),
+    "R60": Report(
+        "oraios/serena#11",
+        tests=(
+            "actions/test_reported.py::test_r60_an_argument_is_never_bound_to_another_name",
+            "canaries/test_reports.py::test_r60_a_value_under_a_wrong_name_is_not_taken_for_another_argument",
+            "llamaindex/test_reported.py::test_r60_the_only_argument_is_not_taken_for_another",
+        ),
+    ),
+    "R61": Report(
+        "langchain-ai/langgraph#2479",
+        tests=(
+            "actions/test_reported.py::test_r61_what_stands_beside_the_allowed_output_goes_nowhere",
+            "canaries/test_reports.py::test_r61_no_stream_and_no_state_holds_what_the_output_does_not_declare",
+            "langchain/test_reported.py::test_r61_what_is_not_allowed_out_is_on_no_channel",
+        ),
+    ),
+    # K8
+    "R62": Report(
+        "fazer-ai/agents#78",
+        tests=(
+            "audit/test_audit_reports.py::test_the_arguments_of_a_call_leave_their_names_and_no_digit_of_a_value",
+            "audit/test_events.py::test_a_name_that_is_a_value_in_disguise_is_counted_and_not_kept",
+        ),
+    ),
+    "R63": Report(
+        "langflow-ai/langflow#8011",
+        tests=(
+            "canaries/test_redacting_langchain.py::test_a_redacted_tracer_learns_every_event_and_no_value",
+            "audit/test_audit_reports.py::test_neither_the_beginning_nor_any_end_of_a_run_holds_a_value",
+            "canaries/test_langchain.py::test_a_call_lets_out_no_value_but_what_the_model_sent_to_the_framework",
+        ),
+        differs="The audit log holds no value at all. A tracer of LangChain is handed what the model sent before "
+        "anything of ours can know of it.",
+    ),
+    "R64": Report(
+        "UnitOneAI/SecuritySkills#647",
+        tests=(
+            "audit/test_keys.py::test_a_list_of_candidates_does_not_tell_which_of_them_was_digested",
+            "audit/test_keys.py::test_a_reference_correlates_where_that_was_asked_for_and_nowhere_else",
+        ),
+    ),
     # K10
     "R70": Report(
         "LibreChat-AI/agents#504",
@@ -381,7 +584,7 @@ def test_every_replay_case_of_a_report_is_in_the_table_and_names_its_origin() ->
 
 def test_every_test_that_is_named_after_a_report_is_in_the_table() -> None:
     told = {place for report in REPORTS.values() for place in report.tests}
-    for room in ("reports", "sources"):
+    for room in ("reports", "sources", "actions", "canaries", "real", "langchain", "llamaindex"):
         for file in sorted((TESTS / room).glob("test_*.py")):
             for name in functions(file):
                 number = re.match(r"test_(r\d\d)_", name)

@@ -115,6 +115,12 @@ def test_r51_a_write_in_disguise_is_refused(engine: sa.Engine, path: Path, state
     assert rows_in(path) == 25
 
 
+def test_r51_what_reads_like_a_read_is_refused_by_the_connection_itself(engine: sa.Engine, path: Path) -> None:
+    with pytest.raises(InvalidInput, match="the database refused it as a write"):
+        read_sql(engine, "WITH a AS (SELECT 1) DELETE FROM t", resource="t", id=None)
+    assert rows_in(path) == 25
+
+
 @pytest.mark.parametrize("statement", ["EXPLAIN DELETE FROM t", "SELECT 'delete'"])
 def test_r51_what_only_looks_like_a_write_runs(engine: sa.Engine, path: Path, statement: str) -> None:
     assert read_sql(engine, statement, resource="t", id=None).status == "complete"

@@ -10,6 +10,7 @@ from typing import Any, Final, get_args
 
 from unabridged.contract import Complete, InvalidInput, Partial, Result, Unavailable, Unknown
 
+from .annotations import hinted
 from .declarations import Declarations, declarations
 from .declare import ReadSpec, Spec, WriteSpec
 
@@ -41,6 +42,8 @@ def plan(
     neutral: Iterable[str] = (),
     independent: Mapping[str, str] | None = None,
     known: Mapping[str, Spec] | None = None,
+    annotations: Mapping[str, Any] | None = None,
+    trust_annotations: bool = False,
 ) -> Declarations:
     """Returns the declaration of every tool that was named.
 
@@ -51,10 +54,17 @@ def plan(
         neutral: as given to `protect`.
         independent: as given to `protect`.
         known: declarations that tools bear already, from a decorator.
+        annotations: for each tool that has some, what its MCP server says of it; see `hinted`.
+        trust_annotations: whether they may also make a read of a tool that is not declared.
 
     Raises:
-        InvalidInput: a name that no tool has, or that two tools have, or that is declared twice.
+        InvalidInput: a name that no tool has, or that two tools have, or that is declared twice; or a keyword of
+            another type.
     """
+    if annotations is not None and not isinstance(annotations, Mapping):
+        raise InvalidInput(field="annotations", rule="must map the names of tools to their annotations")
+    if not isinstance(trust_annotations, bool):
+        raise InvalidInput(field="trust_annotations", rule="must be true or false")
     told = declarations(reads=reads, writes=writes, neutral=neutral, independent=independent)
     counts = Counter(names)
     for name in told.specs:
@@ -65,7 +75,12 @@ def plan(
     for name, count in counts.items():
         if count > 1:
             raise InvalidInput(field=name, rule="is the name of more than one tool")
-    return Declarations({**(known or {}), **told.specs})
+    said = {
+        name: hinted(name, told.of(name), (annotations or {})[name], trusted=trust_annotations)
+        for name in counts
+        if name in (annotations or {})
+    }
+    return Declarations({**told.specs, **said, **(known or {})})
 
 
 def warn_of_hopeless_writes(specs: Mapping[str, Spec], bodies: Mapping[str, Callable[..., Any] | None]) -> list[str]:
