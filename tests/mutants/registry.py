@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 
 from mutants.mutating import Mutant, Room
 from mutants.of_actions import ACTIONS
+from mutants.of_annotations import ANNOTATIONS
 from mutants.of_approvals import APPROVALS
 from mutants.of_audit import AUDIT
 from mutants.of_executors import EXECUTORS
@@ -532,6 +533,7 @@ MUTANTS: Final = (
     *ACTIONS,
     *EXECUTORS,
     *APPROVALS,
+    *ANNOTATIONS,
     *LANGCHAIN,
     *LLAMAINDEX,
 )
