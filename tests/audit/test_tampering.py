@@ -12,6 +12,7 @@ from audit.logs import intent, opened, outcome, written
 from hypothesis import given
 from hypothesis import strategies as st
 from unabridged.audit import verify
+from unabridged.audit.blocks import Block, run_of
 
 Files: TypeAlias = list[list[bytes]]
 _folder: list[Path] = []
@@ -23,6 +24,7 @@ def _a_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     yield
     _folder.clear()
     _logs.cache_clear()
+    _long.cache_clear()
 
 
 @cache
@@ -139,6 +141,42 @@ def test_any_changed_byte_of_the_log_is_found_given_the_head(place: int) -> None
     whole[place] ^= 1 + place % 255
     files = [[bytes(whole)], *mine[1:]]
     assert not verify(_put(files), head=folder / "head").intact
+
+
+@cache
+def _long() -> tuple[Path, bytes, str]:
+    """Returns a log of several segments that are looked at at once, its bytes, and an anchor of its last line."""
+    folder = _folder[-1] / "long"
+    folder.mkdir()
+    path = written(folder / "audit.jsonl", 300)
+    start, end, run = run_of(Block(str(path), 0, path.stat().st_size))
+    assert run is not None
+    assert (run.n, run.count) == (100, 500)
+    assert 0 < start < end < path.stat().st_size
+    return path, path.read_bytes(), str(verify(path).head)
+
+
+@given(st.integers(0, 10**9), st.integers(1, 255))
+def test_any_changed_byte_of_a_long_log_is_found_given_an_anchor(place: int, change: int) -> None:
+    _, whole, anchor = _long()
+    place %= len(whole)
+    changed = bytearray(whole)
+    changed[place] ^= change
+    found = verify(_put([[bytes(changed)]]), anchors=[anchor])
+    assert not found.intact
+    at = whole[:place].count(b"\n") + 1
+    assert found.findings[0].line in (at, at + 1)
+
+
+@given(st.integers(1, 599), st.integers(0, 120), st.integers(1, 120), st.booleans())
+def test_lines_of_a_long_log_that_are_cut_out_or_moved_are_found(at: int, reach: int, count: int, moved: bool) -> None:
+    _, whole, anchor = _long()
+    lines = whole.splitlines(keepends=True)
+    taken = lines[at : at + count]
+    left = lines[:at] + lines[at + count :]
+    if moved:
+        left[at + reach : at + reach] = taken
+    assert verify(_put([left]), anchors=[anchor]).intact is (left == lines)
 
 
 def test_a_log_that_goes_on_behind_its_head_is_proven_up_to_it() -> None:

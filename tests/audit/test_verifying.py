@@ -13,6 +13,7 @@ from audit.logs import KEY, OTHER_KEY, checked, intent, lines, opened, outcome, 
 from unabridged.audit import Anchor, Verification, read_head, verify
 from unabridged.audit import lines as form
 from unabridged.audit.blocks import Block, run_of
+from unabridged.audit.chain import Chain
 from unabridged.contract import InvalidInput
 
 
@@ -141,7 +142,11 @@ def test_what_is_no_anchor_is_wrong_use(log: Path, anchor: str) -> None:
 
 
 def test_an_anchor_may_be_any_line_and_several(log: Path) -> None:
-    noted = [Anchor(n, form.hash_of(line.rstrip(b"\n"))) for n, line in enumerate(lines(log), 1)]
+    whole, chain = lines(log), Chain()
+    noted = []
+    for n, line in enumerate(whole, 1):
+        chain.add(line, n)
+        noted.append(Anchor(n, chain.hash))
     found = verify(log, anchors=noted[2:7])
     assert (found.intact, found.proven) == (True, 7)
     assert checked(log, anchors=[noted[2], Anchor(3, "0" * 64)]) == ["anchor"]
@@ -168,6 +173,13 @@ def test_files_of_the_set_in_another_order_are_found(tmp_path: Path) -> None:
     two.write_bytes(three.read_bytes())
     three.write_bytes(kept)
     assert {"file_order", "number"} <= set(checked(path))
+
+
+def test_an_edit_of_the_line_that_closes_a_file_is_found_in_the_next(tmp_path: Path) -> None:
+    path = written(tmp_path / "audit.jsonl", 30, max_bytes=4_096)
+    put(path, [*lines(path)[:-1], lines(path)[-1].replace(b"09:00:00.000000", b"09:00:00.000001")])
+    found = verify(path)
+    assert [(Path(f.file).name, f.line, f.rule) for f in found.findings] == [("audit.jsonl.000002", 1, "link")]
 
 
 def test_lines_behind_the_turn_are_found(tmp_path: Path) -> None:
@@ -267,6 +279,51 @@ def test_most_blocks_of_a_whole_log_are_looked_at_at_once(long_log: Path) -> Non
     size, step = long_log.stat().st_size, 1 << 18
     runs = [run_of(Block(str(long_log), at, min(at + step, size)))[2] for at in range(0, size, step)]
     assert sum(run is None for run in runs) <= 3  # the first, and where numbers get a digit more
+
+
+def written_anew(path: Path, change: Any, at: int) -> Path:
+    """Writes a log of several segments in which a line is another, and all that follow are linked to it."""
+    chain, made = Chain(), []
+    for n, line in enumerate(lines(written(path, 300)), 1):
+        linked = b'{"prev":"%s' % chain.hash.encode() + line[73:]
+        made.append(change(linked) if n == at else linked)
+        chain.add(made[-1], n)
+    put(path, made)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("change", "rule"),
+    [
+        (lambda line: line.replace(b"archive_orders", b"archive orders"), "form"),
+        (lambda line: b'{"prev":"' + b"0" * 64 + line[73:], "link"),
+    ],
+    ids=["form", "link"],
+)
+def test_lines_that_were_written_anew_are_all_looked_at_where_that_is_asked_for(
+    tmp_path: Path, change: Any, rule: str
+) -> None:
+    whole = written(tmp_path / "whole.jsonl", 300)
+    anchor = Anchor(350, json.loads(lines(whole)[350])["prev"])
+    path = written_anew(tmp_path / "audit.jsonl", change, 342)
+    assert first(verify(path, strict=True)) == (rule, 342)
+    assert checked(path, anchors=[anchor]) == ["anchor"]
+    assert checked(path) == []  # the hashes of all segments fit: see what cannot be proven
+    assert checked(whole, strict=True, anchors=[anchor]) == []
+
+
+def test_a_line_of_another_length_is_looked_at_also_where_all_was_written_anew(tmp_path: Path) -> None:
+    path = written_anew(tmp_path / "audit.jsonl", lambda line: line.replace(b"archive_orders", b"for Jane Doe"), 342)
+    assert first(verify(path)) == ("form", 342)
+
+
+def test_each_segment_tells_its_first_fault(tmp_path: Path) -> None:
+    path = written(tmp_path / "audit.jsonl", 300)
+    changed = lines(path)
+    for at in (120, 150, 420):
+        changed[at - 1] = changed[at - 1].replace(b"09:00:00.000000", b"09:00:00.000001")
+    put(path, changed)
+    assert [(finding.rule, finding.line) for finding in verify(path).findings] == [("link", 121), ("link", 421)]
 
 
 def test_several_processes_see_what_one_sees(tmp_path: Path) -> None:

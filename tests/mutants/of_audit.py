@@ -6,11 +6,11 @@ import hmac
 import os
 import re
 from collections.abc import Callable
+from hashlib import sha256
 from typing import Any, Final
 
 from mutants.mutating import Mutant
-from unabridged.audit.blocks import Run
-from unabridged.audit.lines import hash_of, parse
+from unabridged.audit.chain import SEGMENT
 
 _VERIFYING: Final = "audit/test_verifying.py::"
 _TAMPERING: Final = "audit/test_tampering.py::"
@@ -22,23 +22,26 @@ _EVENTS: Final = "audit/test_events.py::"
 
 def _link_is_ignored(right: Any) -> Any:
     def link(self: Any, _prev: str, n: int) -> None:
-        right(self, self.hash, n)
+        right(self, self.chain.hash, n)
 
     return link
 
 
-def _links_of_a_block_are_ignored(right: Any) -> Any:
-    def run(data: bytes, wanted: Any) -> Any:
-        found = right(data, wanted)
-        raw = data.split(b"\n")[:-1]
-        lines = [parse(line) for line in raw]
-        if found is not None or not all(line and line.ref for line in lines):
-            return found
-        first = lines[0]
-        assert first is not None
-        return Run(first.prev, first.n, len(raw), hash_of(raw[-1]), {}, b"", {})
+def _links_of_segments_are_ignored(_: Any) -> Any:
+    """A verifier that proves the last segment of a block only."""
 
-    return run
+    def proven(data: bytes, _lines: Any, lengths: list[int], *_args: Any, **_how: Any) -> str:
+        return sha256(data[-sum(lengths[-SEGMENT:]) - SEGMENT :]).hexdigest()
+
+    return proven
+
+
+def _segment_forgets_the_one_before(right: Any) -> Any:
+    def cut(self: Any, link: str | None = None) -> None:
+        right(self, link)
+        self.hash = "0" * 64
+
+    return cut
 
 
 def _failed_write_is_swallowed(right: Any) -> Any:
@@ -96,8 +99,14 @@ AUDIT: Final = (
     _m("a link is ignored", "verifying:_Walk.link", _link_is_ignored,
        _VERIFYING + "test_an_edit_is_found_at_the_line_behind_it",
        _TAMPERING + "test_any_changed_byte_of_the_log_is_found_given_the_head"),
-    _m("the links inside a block are ignored", "blocks:_run", _links_of_a_block_are_ignored,
-       _VERIFYING + "test_blocks_and_lines_one_by_one_see_the_same"),
+    _m("the links inside a block are ignored", "blocks:_proven", _links_of_segments_are_ignored,
+       _VERIFYING + "test_blocks_and_lines_one_by_one_see_the_same",
+       _TAMPERING + "test_any_changed_byte_of_a_long_log_is_found_given_an_anchor"),
+    _m("the form of a block is not looked at", "blocks:_have_form", lambda _: lambda *_args, **_how: True,
+       _VERIFYING + "test_a_line_of_another_length_is_looked_at_also_where_all_was_written_anew",
+       _VERIFYING + "test_lines_that_were_written_anew_are_all_looked_at_where_that_is_asked_for"),
+    _m("a file is not linked to the one before", "chain:Chain.cut", _segment_forgets_the_one_before,
+       _VERIFYING + "test_an_edit_of_the_line_that_closes_a_file_is_found_in_the_next"),
     _m("the head is not compared", "verifying:_conclude", lambda _: lambda *_args: None,
        _VERIFYING + "test_truncation_is_found_by_the_head_and_by_an_anchor_only",
        _TAMPERING + "test_no_sequence_of_changes_is_accepted_given_the_head"),

@@ -1,40 +1,52 @@
-"""Looking at many lines at once: a block of a file whose lines are all events that follow each other.
+"""Looking at many lines at once: the segments of a block of a file, where all their lines are events.
 
-That is nearly every block of every log. Whatever else a block holds is left to the walk line by line, which is slower
-and says what is wrong; both accept the same lines.
+That is nearly every segment of every log. Whatever else there is, is left to the walk line by line, which is slower and
+says what is wrong; both accept the same lines. Of a segment whose hash fits, the links within it and the form of most
+lines are looked at only where that is asked for: they are what was written, or all that follows was written anew.
 """
 
 from __future__ import annotations
 
 import os
-from binascii import hexlify, unhexlify
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from itertools import compress
 from typing import Final
 
-from .lines import EVENTS, MAX_LINE
+from .chain import SEGMENT, Chain
+from .lines import EVENTS, MAX_LINE, START
 
 BLOCK: Final = 1 << 18
-_PREV: Final = slice(9, 73)
-_REF: Final = slice(82, 114)
 _N: Final = 120
-_MORE: Final = 1 << 12
+_DIGITS: Final = 19
+_MORE: Final = 1 << 17
+_MOST: Final = 1 << 20
+_LINK: Final = slice(9, 73)
+_REF: Final = slice(82, 114)
+_KIND: Final = b',"kind":"'
+_CONSTANT: Final = ((0, START[0]), (76, ord("r")), (81, ord('"')), (114, ord('"')), (119, ord(":")))
+_BEGINS: Final = b"%s%s" % (str(SEGMENT)[1:].encode(), _KIND)
+"""What stands in each line that begins a segment, but for those of a file."""
+_BACK: Final = 256
+_HEX: Final = b"0123456789abcdef"
+_PATTERNS: Final = {unit: b"".join([b"%d" % digit * unit for digit in range(10)]) for unit in (1, 10, 100)}
 _INTENT: Final = ord("i")
-_OUTCOME: Final = ord("o")
+_ACTING: Final = bytes(chr(byte) in "io" for byte in range(256))
+_CLOSING: Final = bytes(chr(byte) == "o" for byte in range(256))
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Events that follow each other without a fault."""
+    """Segments of events that follow each other without a fault."""
 
     prev: str
-    """What the first of them is linked to."""
+    """What the first line is linked to."""
     n: int
-    """The number of the first."""
+    """The number of the first line."""
     count: int
     hash: str
-    """The hash of the last."""
+    """What the line behind the last is linked to."""
     open: dict[bytes, int]
     """The references of intents without an outcome, and their place in the run, from 0."""
     outcomes: bytes
@@ -45,84 +57,133 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """The lines of a file that begin in `start:end`."""
+    """The segments of a file that begin in `start:end`."""
 
     path: str
     start: int
     end: int
 
 
-def run_of(block: Block, wanted: Sequence[int] = ()) -> tuple[int, int, Run | None]:
-    """Returns where the lines of a block begin and end, and their run, or nothing when they are not all of one."""
+def run_of(block: Block, wanted: Sequence[int] = (), *, strict: bool = False) -> tuple[int, int, Run | None]:
+    """Returns where the segments of a block begin and end, and their run, or nothing when not all lines are events."""
     with open(block.path, "rb", buffering=0) as file:
-        start, data = _lines_in(file.fileno(), block)
-    return start, start + len(data), _run(data, wanted) if data else None
+        start, data, after = _segments_in(file.fileno(), block)
+    return start, start + len(data), _run(data, after, wanted, strict=strict) if data else None
 
 
-def _lines_in(fd: int, block: Block) -> tuple[int, bytes]:
-    """Returns the bytes of the lines that begin in a block, and the offset of the first."""
-    before = 1 if block.start else 0
-    first = block.start - before
-    data = os.pread(fd, block.end - first + _MORE, first)
-    skipped = data.find(b"\n", 0, block.end - first) + 1 if before else 0
-    if before and not skipped:
-        return block.end, b""  # no line begins here
-    wanted = block.end - first
-    newline = data.find(b"\n", wanted - 1) + 1
-    while not newline:
-        more = os.pread(fd, MAX_LINE, first + len(data))
-        found = more.find(b"\n") + 1
-        newline = len(data) + (found or len(more))
-        data += more[: found or None]
-        if not found and len(more) < MAX_LINE:
-            break
-        if not found:
-            return block.start, b""
-    return first + skipped, data[skipped:newline]
+def _segments_in(fd: int, block: Block) -> tuple[int, bytes, bytes]:
+    """Returns the segments that begin in a block: the offset of the first, their bytes, and what is linked to them."""
+    first = max(0, block.start - _BACK)
+    data = os.pread(fd, block.end + _MORE - first, first)
+    found = data.find(_BEGINS, block.end - first)
+    if found < 0 and len(data) == block.end + _MORE - first:
+        data += os.pread(fd, _MOST, first + len(data))
+        found = data.find(_BEGINS, block.end - first)
+    begin = _line_with(data, data.find(_BEGINS, block.start - first))
+    end = _line_with(data, data.rfind(_BEGINS) if found < 0 else found)
+    if not 0 < begin < end:
+        return block.start, b"", b""
+    return first + begin, data[begin:end], data[end + _LINK.start : end + _LINK.stop]
 
 
-def _run(data: bytes, wanted: Sequence[int]) -> Run | None:
-    if not data.endswith(b"\n") or EVENTS.fullmatch(data) is None:
+def _line_with(data: bytes, place: int) -> int:
+    """Returns where the line begins in which a place lies."""
+    return data.rfind(b"\n", 0, place) + 1 if place > 0 else 0
+
+
+def _run(data: bytes, after: bytes, wanted: Sequence[int], *, strict: bool = False) -> Run | None:
+    if not data.endswith(b"\n") or not data.isascii():
         return None
     lines = data.split(b"\n")
     lines.pop()
-    refs = [line[_REF] for line in lines]
-    if not _all_hex(b"".join(refs)):
+    count, digits = len(lines), data.find(b",", _N) - _N
+    if not 0 < digits < _DIGITS or not data[_N : _N + digits].isdigit():
         return None
-    digits = data.index(b",", _N) - _N  # where they become more, the lines are looked at one by one
-    opened, outcomes = _acts(lines, refs, _N + digits + len(',"kind":"'))
+    width = _N + digits + len(_KIND) + 1
+    heads = b"".join([line[:width] for line in lines])
     first = int(data[_N : _N + digits])
-    if lines[-1][_N : _N + digits + 1] != b"%d," % (first + len(lines) - 1):
+    if len(heads) != width * count or not _is_usual(heads, width, first, digits):
         return None
-    if len(data) > MAX_LINE and max(map(len, lines)) > MAX_LINE:
+    lengths = list(map(len, lines))
+    last_hash = _proven(data, lines, lengths, first, strict=strict)
+    if last_hash is None or last_hash.encode() != after or not _have_form(data, lines, lengths, strict=strict):
         return None
-    digests = [made.digest() for made in map(sha256, lines)]
-    if b"".join([line[_PREV] for line in lines[1:]]) != b"".join(digests[:-1]).hex().encode():
+    refs, prev = [line[_REF] for line in lines], data[_LINK]
+    if b"".join([prev, *refs]).translate(None, _HEX):
         return None
-    prev = data[_PREV]
-    if not _all_hex(prev):
-        return None
-    last = first + len(lines)
-    hashes = {n: digests[n - first].hex() for n in wanted if first <= n < last}
-    return Run(prev.decode(), first, len(lines), digests[-1].hex(), opened, b" ".join(outcomes), hashes)
+    opened, outcomes = _acts(refs, heads[width - 1 :: width])
+    hashes = {n: _hash_at(lines, n - first) for n in wanted if first <= n < first + count}
+    return Run(prev.decode(), first, count, last_hash, opened, b" ".join(outcomes), hashes)
 
 
-def _all_hex(text: bytes) -> bool:
-    try:
-        return hexlify(unhexlify(text)) == text
-    except ValueError:
+def _is_usual(heads: bytes, width: int, first: int, digits: int) -> bool:
+    """Tells whether lines begin as events do, with numbers that follow each other.
+
+    The beginnings stand behind each other and are all of one width, so that a place of each is a slice with a step.
+    Where numbers become a digit more they are not, and the lines are looked at one by one.
+    """
+    count = len(heads) // width
+    for place, byte in (*_CONSTANT, (_N + digits, _KIND[0]), (width - 2, _KIND[-1])):
+        if heads[place::width].count(byte) != count:
+            return False
+    last = first + count - 1
+    return last < 10**digits and all(
+        heads[_N + place :: width] == _digits(first, last, 10 ** (digits - 1 - place)) for place in range(digits)
+    )
+
+
+def _digits(first: int, last: int, unit: int) -> bytes:
+    """Returns the digit of one decimal place in all numbers from the first to the last."""
+    pattern = _PATTERNS.get(unit)
+    if pattern is not None:
+        start, count = first % len(pattern), last - first + 1
+        return (pattern * ((start + count) // len(pattern) + 1))[start : start + count]
+    parts = []
+    while first <= last:
+        after = min(last + 1, (first // unit + 1) * unit)
+        parts.append(b"%d" % (first // unit % 10) * (after - first))
+        first = after
+    return b"".join(parts)
+
+
+def _proven(data: bytes, lines: list[bytes], lengths: list[int], first: int, *, strict: bool) -> str | None:
+    """Returns the hash of the last segment, or nothing where a segment is not linked to the one before."""
+    if first % SEGMENT or len(lines) % SEGMENT:
+        return None
+    link, all_bytes, start = lines[0][_LINK].decode(), memoryview(data), 0
+    for at in range(0, len(lines), SEGMENT):
+        if lines[at][_LINK] != link.encode():
+            return None
+        end = start + sum(lengths[at : at + SEGMENT]) + SEGMENT
+        link, start = sha256(all_bytes[start:end]).hexdigest(), end
+    if strict:
+        chain = Chain()
+        for n, line in enumerate(lines, first):
+            if n > first and line[_LINK] != chain.hash.encode():
+                return None
+            chain.add(line + b"\n", n)
+    return link
+
+
+def _hash_at(lines: list[bytes], place: int) -> str:
+    """Returns the hash of the line at a place, that is what the next one is linked to."""
+    return sha256(b"\n".join([*lines[place - place % SEGMENT : place + 1], b""])).hexdigest()
+
+
+def _have_form(data: bytes, lines: list[bytes], lengths: list[int], *, strict: bool) -> bool:
+    """Tells whether lines have the form of events: all of them, or the last of each length."""
+    if max(lengths) > MAX_LINE:
         return False
+    some = data if strict else b"\n".join([*dict(zip(lengths, lines, strict=True)).values(), b""])
+    return EVENTS.fullmatch(some) is not None
 
 
-def _acts(lines: list[bytes], refs: list[bytes], kind: int) -> tuple[dict[bytes, int], list[bytes]]:
+def _acts(refs: list[bytes], kinds: bytes) -> tuple[dict[bytes, int], list[bytes]]:
     """Returns the intents that stay open, and the references of all outcomes."""
-    opened: dict[bytes, int] = {}
-    outcomes: list[bytes] = []
-    for place, (line, ref) in enumerate(zip(lines, refs, strict=True)):
-        what = line[kind]
-        if what == _INTENT:
-            opened[ref] = place
-        elif what == _OUTCOME:
-            outcomes.append(ref)
-            opened.pop(ref, None)
-    return opened, outcomes
+    acting = kinds.translate(_ACTING)
+    last = dict(zip(compress(refs, acting), compress(kinds, acting), strict=True))
+    outcomes = list(compress(refs, kinds.translate(_CLOSING)))
+    if _INTENT not in last.values():
+        return {}, outcomes
+    opened = {ref for ref, kind in last.items() if kind == _INTENT}
+    return {ref: place for place, ref in enumerate(refs) if ref in opened and kinds[place] == _INTENT}, outcomes

@@ -33,7 +33,7 @@ class Head:
     n: int
     """The number of its last line, from 1."""
     hash: str
-    """The SHA-256 of that line."""
+    """What the line behind it is linked to."""
     at: str
     """When that was, ISO 8601 in UTC."""
     signature: str = ""

@@ -3,8 +3,8 @@
     {"prev":"<64 hex>","ref":"<32 hex>","n":7,"kind":"intent","at":"2026-11-30T09:00:00.000000Z",
      "process":"<16 hex>","action":"archive_orders",...}
 
-stands on one line of ASCII. `prev` is the SHA-256 of the line before, over its bytes without the newline. Keys come in
-one order and are left out where there is nothing to say. No text needs an escape, so the form is a regular expression,
+stands on one line of ASCII. `prev` is the SHA-256 of the lines of its segment before it, see `chain`. Keys come in one
+order and are left out where there is nothing to say. No text needs an escape, so the form is a regular expression,
 and a line that matches it is JSON, canonical, and free of values.
 
 Three kinds of lines are the log's own and have no `ref`: `file` opens a file of the set, `turn` closes one, and `seal`
@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from hashlib import sha256
 from typing import Final
 
 from .events import MAX_LISTED, AuditEvent
@@ -88,11 +87,6 @@ EVENTS: Final = re.compile(
     rf"{_SUBJECT}(?:{'|'.join(_USUAL)}|{_REST})\}}\n)*+)".encode()
 )
 """Lines of events, but for links, references and the length of numbers: whoever follows them looks at those."""
-
-
-def hash_of(line: bytes) -> str:
-    """Returns what the next line is linked to."""
-    return sha256(line).hexdigest()
 
 
 def event_tail(event: AuditEvent, session: str | None) -> str:

@@ -15,14 +15,14 @@ _WORTH_IT: Final = 256
 Found = tuple[int, int, Run | None]
 
 
-def runs_of(blocks: Sequence[Block], wanted: Sequence[int], processes: int) -> Iterator[Found]:
+def runs_of(blocks: Sequence[Block], wanted: Sequence[int], processes: int, strict: bool) -> Iterator[Found]:
     """Yields what each block is, in the order of the blocks."""
     if processes < 2 or len(blocks) < _WORTH_IT:
-        yield from (run_of(block, wanted) for block in blocks)
+        yield from (run_of(block, wanted, strict=strict) for block in blocks)
         return
     import multiprocessing  # only here, since whoever writes a log needs none of it
 
     alone = threading.active_count() == 1
     method = "fork" if alone and "fork" in multiprocessing.get_all_start_methods() else "spawn"
     with multiprocessing.get_context(method).Pool(processes) as pool:
-        yield from pool.imap(partial(run_of, wanted=wanted), blocks, chunksize=16)
+        yield from pool.imap(partial(run_of, wanted=wanted, strict=strict), blocks, chunksize=16)

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final
 
-from .lines import MAX_LINE, START, Line, hash_of, parse
+from .chain import SEGMENT, Chain
+from .lines import MAX_LINE, START, Line, parse
 
 _WINDOW: Final = 1 << 13
 _CHUNK: Final = 1 << 20
@@ -20,8 +21,6 @@ class Tail:
 
     line: Line | None
     """The last whole line, nothing in a file without one."""
-    hash: str
-    """What the next line is linked to, empty without a line."""
     end: int
     """Where the last whole line ends: the offset behind its newline."""
     size: int
@@ -34,7 +33,7 @@ def tail_of(fd: int, size: int) -> Tail:
     window = _WINDOW
     while True:
         start = max(0, size - window)
-        found = _last_in(read_at(fd, start, size - start), start, size)
+        found = _last_in(fd, read_at(fd, start, size - start), start, size)
         if found is not None:
             return found
         if start == 0:
@@ -42,7 +41,7 @@ def tail_of(fd: int, size: int) -> Tail:
         window *= 8
 
 
-def _last_in(data: bytes, start: int, size: int) -> Tail | None:
+def _last_in(fd: int, data: bytes, start: int, size: int) -> Tail | None:
     """Returns the end of a file, given its last bytes, or nothing when they hold no whole line."""
     newline = data.rfind(b"\n")
     rest = data[newline + 1 :]
@@ -53,7 +52,7 @@ def _last_in(data: bytes, start: int, size: int) -> Tail | None:
         raw = data[before + 1 : newline]
         line = parse(raw)
         if line is not None:
-            return _with_rest(Tail(line, hash_of(raw), start + newline + 1, size), rest)
+            return _with_rest(fd, Tail(line, start + newline + 1, size), rest)
         newline = before
     return None
 
@@ -63,17 +62,47 @@ def _first_of(data: bytes, size: int) -> Tail:
     rest = data[data.rfind(b"\n") + 1 :]
     first = parse(rest)
     if first is not None and first.kind in ("file", "seal"):
-        return Tail(first, hash_of(rest), size, size, finished=False)
-    return Tail(None, "", 0, size)
+        return Tail(first, size, size, finished=False)
+    return Tail(None, 0, size)
 
 
-def _with_rest(tail: Tail, rest: bytes) -> Tail:
+def _with_rest(fd: int, tail: Tail, rest: bytes) -> Tail:
     """Counts a line as whole that lacks nothing but its newline."""
     last = parse(rest) if rest else None
     assert tail.line is not None
-    if last is not None and (last.prev, last.n) == (tail.hash, tail.line.n + 1):
-        return Tail(last, hash_of(rest), tail.size, tail.size, finished=False)
+    if last is not None and (last.prev, last.n) == (chain_at(fd, tail.end).hash, tail.line.n + 1):
+        return Tail(last, tail.size, tail.size, finished=False)
     return tail
+
+
+def chain_at(fd: int, end: int) -> Chain:
+    """Returns what a line is linked to that begins at an offset: reads back to where its segment begins."""
+    window = _WINDOW
+    while True:
+        start = max(0, end - window)
+        data = read_at(fd, start, end - start)
+        lines = data.removesuffix(b"\n").split(b"\n")
+        if start:
+            del lines[0]
+        segment = _segment_in(lines, whole=start == 0)
+        if segment is not None:
+            chain = Chain()
+            for raw, line in segment:
+                chain.add(raw + b"\n", line.n, opens=line.kind == "file")
+            return chain
+        window *= 8
+
+
+def _segment_in(lines: list[bytes], *, whole: bool) -> list[tuple[bytes, Line]] | None:
+    """Returns the lines of the last segment, or nothing when it begins before these lines."""
+    segment: list[tuple[bytes, Line]] = []
+    for raw in reversed(lines):
+        line = parse(raw)
+        if line is not None:
+            segment.insert(0, (raw, line))
+            if line.kind == "file" or line.n % SEGMENT == 0:
+                return segment
+    return segment if whole else None
 
 
 def read_at(fd: int, start: int, count: int) -> bytes:

@@ -13,7 +13,7 @@ Rule: TypeAlias = Literal[
 ]  # fmt: skip
 MESSAGES: Final[dict[Rule, str]] = {
     "form": "the line is not one that a log writes",
-    "link": "the line is not linked to the one before: one of the two was changed, or lines were removed or added",
+    "link": "the line is not linked to those before: one of them was changed, or lines were removed or added",
     "number": "the number does not follow that of the line before: lines were removed, added or moved",
     "seal": "the seal does not fit the bytes before it",
     "torn": "the last line is not whole; opening the log seals it",
@@ -32,7 +32,7 @@ MAX_FINDINGS: Final = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """A line that somebody noted elsewhere: its number and its hash."""
+    """A line that somebody noted elsewhere: its number, and what the next one is linked to."""
 
     n: int
     hash: str

@@ -10,9 +10,10 @@ from pathlib import Path
 from unabridged.contract.errors import InvalidInput
 
 from .blocks import BLOCK, Block, Run
+from .chain import SEGMENT, Chain
 from .heads import Head, read_head
 from .keys import Key, Keyed
-from .lines import MAX_LINE, NO_LINE, Line, hash_of, parse
+from .lines import MAX_LINE, NO_LINE, Line, parse
 from .pool import runs_of
 from .system import base_of, numbered, numbers_of, whole_size
 from .tail import hash_at
@@ -35,7 +36,9 @@ class _Walk:
     """Of the file."""
     line: int = 0
     n: int = 0
-    hash: str = NO_LINE
+    chain: Chain = field(default_factory=Chain)
+    broken: bool = False
+    """Whether the segment is known not to fit: a link within it then says nothing more."""
     linked: bool = False
     """Whether a line was seen that the next one can be compared with."""
     torn_from: int | None = None
@@ -53,7 +56,7 @@ class _Walk:
     # the lines
 
     def link(self, prev: str, n: int) -> None:
-        """Compares the link and the number of a line with the line before."""
+        """Compares the link and the number of a line with the lines before."""
         if self.turned:
             self.found("after_turn", n=n)
             self.turned = 0
@@ -61,8 +64,10 @@ class _Walk:
             self._first(prev, n)
         elif n != self.n + 1:
             self.found("number", n=n)
-        elif prev != self.hash:
+            self.broken = True
+        elif prev != self.chain.hash and not self.broken:
             self.found("link", n=n)
+            self.broken = True
         self.linked = True
 
     def _first(self, prev: str, n: int) -> None:
@@ -94,7 +99,8 @@ class _Walk:
         self._expects_opening(run.n)
         self.link(run.prev, run.n)
         self.line = first + run.count - 1
-        self.n, self.hash = run.n + run.count - 1, run.hash
+        self.n, self.broken = run.n + run.count - 1, False
+        self.chain.cut(run.hash)
         self.events += run.count
         for n, line_hash in run.hashes.items():
             self.at(n, line_hash)
@@ -117,8 +123,10 @@ class _Walk:
         elif line.kind != "seal":
             self._expects_opening(line.n)
         self.link(line.prev, line.n)
-        self.n, self.hash = line.n, hash_of(raw)
-        self.at(line.n, self.hash)
+        self.n = line.n
+        self.broken = self.broken and line.kind != "file" and line.n % SEGMENT > 0
+        self.chain.add(raw + b"\n", line.n, opens=line.kind == "file")
+        self.at(line.n, self.chain.hash)
         if line.kind == "turn":
             self.turned = line.next
         elif line.ref:
@@ -169,6 +177,7 @@ class _Walk:
             self.found("file_missing", line=0)
         self.file, self.number = file, number
         self.line, self.turned, self.opened = 0, 0, False
+        self.chain.cut()
 
     def ends(self, *, last: bool) -> None:
         """Leaves a file."""
@@ -189,6 +198,7 @@ def verify(
     head: Head | str | os.PathLike[str] | None = None,
     key: Key | None = None,
     processes: int = 1,
+    strict: bool = False,
 ) -> Verification:
     """Proves a log: the chain of its lines over all its files, and what anchors and its head know of it.
 
@@ -200,6 +210,8 @@ def verify(
         anchors: lines that were noted elsewhere, `SEQ:HASH`.
         head: the signed head, or its file.
         key: checks the signature of the head. Nothing else needs it.
+        strict: whether each line is looked at for its form and its own link, also within segments whose hash fits. It
+            finds more only in lines that were written anew with all that follow them.
         processes: how many processes share the work. More than one is worth it from some hundred thousand events.
 
     Raises:
@@ -216,7 +228,7 @@ def verify(
     files = _files_of(path)
     for place, (number, file) in enumerate(files):  # a log that is being written may get a file meanwhile
         walk.begins(str(file), number)
-        _walk_file(walk, file, processes)
+        _walk_file(walk, file, processes, strict)
         if place == len(files) - 1 and walk.turned == number + 1:
             files += [(n, found) for n, found in _files_of(path) if n == walk.turned]
         walk.ends(last=place == len(files) - 1)
@@ -228,7 +240,7 @@ def _verification(walk: _Walk, files: Sequence[tuple[int, Path]]) -> Verificatio
     return Verification(
         findings=tuple(walk.findings), events=walk.events, files=tuple(str(file) for _, file in files),
         open_intents=tuple(OpenIntent(ref.decode(), *where) for ref, where in walk.open.items()),
-        tears=tuple(walk.tears), log=walk.log, last=Anchor(walk.n, walk.hash) if walk.linked else None,
+        tears=tuple(walk.tears), log=walk.log, last=Anchor(walk.n, walk.chain.hash) if walk.linked else None,
         proven=walk.proven,
     )  # fmt: skip
 
@@ -256,18 +268,17 @@ def _conclude(walk: _Walk, head: Head | None, key: Key | None) -> None:
         walk.found("head_signature", line=0, n=head.n)
 
 
-def _walk_file(walk: _Walk, path: Path, processes: int) -> None:
+def _walk_file(walk: _Walk, path: Path, processes: int, strict: bool) -> None:
     try:
         with path.open("rb", buffering=0) as file:
             size = whole_size(file.fileno())
             blocks = [Block(str(path), start, min(start + BLOCK, size)) for start in range(0, size, BLOCK)]
             reached = 0
-            for start, end, run in runs_of(blocks, tuple(walk.known), processes):
-                if run is not None and start == reached:
+            for start, end, run in runs_of(blocks, tuple(walk.known), processes, strict):
+                if run is not None and start >= reached:
+                    _walk_lines(walk, file.fileno(), reached, start)
                     walk.run(run)
-                else:
-                    _walk_lines(walk, file.fileno(), reached, max(end, reached))
-                reached = max(end, reached)
+                    reached = end
             _walk_lines(walk, file.fileno(), reached, size)
     except OSError:
         walk.found("unreadable", line=0)

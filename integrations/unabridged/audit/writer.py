@@ -9,23 +9,24 @@ import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
 from unabridged.contract.errors import InvalidInput
 
+from .chain import Chain
 from .errors import AuditFailed, why
 from .events import AuditEvent
 from .heads import NOT_KNOWN, Head, head_there, write_head
 from .keys import Keyed
-from .lines import MAX_LINE, NO_LINE, event_tail
+from .lines import MAX_LINE, event_tail, parse
 from .stamps import Stamps
 from .system import LEAVE, TAKE, System, flock, numbered, numbers_of, open_file, sync_folder, take
-from .tail import hash_at, is_ours, opening_of, read_at, tail_of
+from .tail import Tail, chain_at, hash_at, is_ours, opening_of, read_at, tail_of
 
 _SEEN: Final = 16_384
 _UNKNOWN: Final = -1
+_FOLLOWED: Final = 1 << 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ class Writer:
         self._seen: set[str] = set()
         self._older: set[str] = set()
         self._fd = _UNKNOWN
-        self._end, self._n, self._hash, self._log, self._number = _UNKNOWN, 0, NO_LINE, "", 1
+        self._end, self._n, self._chain, self._log, self._number = _UNKNOWN, 0, Chain(), "", 1
         self._failed: str | None = None
         self._head_due: Head | None = None
         self._dirty = threading.Event()
@@ -72,13 +73,13 @@ class Writer:
         with self._held:
             if key in self._seen or key in self._older:
                 return
-            raw = (
-                f'{{"prev":"{self._hash}","ref":"{event.ref}","n":{self._n + 1},"kind":"{event.kind}",'
-                f'"at":"{self._stamp()}","process":"{self._process}"{tail}'
+            line = (
+                f'{{"prev":"{self._chain.hash}","ref":"{event.ref}","n":{self._n + 1},"kind":"{event.kind}",'
+                f'"at":"{self._stamp()}","process":"{self._process}"{tail}\n'
             ).encode()
-            if len(raw) > MAX_LINE:
+            if len(line) > MAX_LINE + 1:
                 raise InvalidInput(field="audit.event", rule=f"must fit into a line of {MAX_LINE} bytes")
-            self._put(raw)
+            self._put(line)
             if self._rules.each:
                 self._make_last(self._fd, self._number)
             if len(self._seen) >= _SEEN:
@@ -93,7 +94,7 @@ class Writer:
         """Makes everything last that was written so far, and then moves the head."""
         with self._held:
             self._dirty.clear()
-            head = Head(self._log, self._n, self._hash, self._stamp())
+            head = Head(self._log, self._n, self._chain.hash, self._stamp())
             fd, number = os.dup(self._fd), self._number
         rule = None
         try:
@@ -139,7 +140,7 @@ class Writer:
     def head(self) -> Head:
         """Returns the head, signed."""
         with self._held:
-            made = Head(self._log, self._n, self._hash, self._stamp())
+            made = Head(self._log, self._n, self._chain.hash, self._stamp())
         return made.signed(self._keyed)
 
     def close(self) -> None:
@@ -219,11 +220,13 @@ class Writer:
 
     # what it writes
 
-    def _put(self, raw: bytes) -> None:
-        """Appends a line. Until it is whole, the end of the file counts as unknown."""
+    def _put(self, line: bytes, *, before: bytes = b"", opens: bool = False) -> None:
+        """Appends a line, behind what ends the one before. Until it is whole, the end of the file counts as unknown."""
         end, self._end = self._end, _UNKNOWN
-        self._write_all(raw + b"\n")
-        self._hash, self._n, self._end = sha256(raw).hexdigest(), self._n + 1, end + len(raw) + 1
+        self._write_all(before + line)
+        self._n += 1
+        self._chain.add(line, self._n, opens=opens)
+        self._end = end + len(before) + len(line)
 
     def _write_all(self, data: bytes) -> None:
         taken = self._write(self._fd, data)
@@ -237,13 +240,8 @@ class Writer:
         """Appends a line of the log's own."""
         kind, _, rest = said.partition(",")
         stamped = f'"at":"{self._stamp()}","process":"{self._process}"'
-        raw = f'{{"prev":"{self._hash}","n":{self._n + 1},"kind":"{kind}",{stamped},{rest}}}'.encode()
-        if before:
-            end, self._end = self._end, _UNKNOWN
-            self._write_all(before + raw + b"\n")
-            self._hash, self._n, self._end = sha256(raw).hexdigest(), self._n + 1, end + len(before + raw) + 1
-        else:
-            self._put(raw)
+        line = f'{{"prev":"{self._chain.hash}","n":{self._n + 1},"kind":"{kind}",{stamped},{rest}}}\n'.encode()
+        self._put(line, before=before, opens=kind == "file")
 
     def _settle(self, size: int) -> None:
         """Finds out how the file ends, since it is not as this writer left it, and makes its end whole."""
@@ -257,13 +255,25 @@ class Writer:
         if tail.line is None:
             self._start_file(size)
             return
-        self._n, self._hash, self._end = tail.line.n, tail.hash, tail.end
+        self._follow(tail)
         if not tail.finished or tail.end < size:
             self._seal(size)
         if tail.line.kind == "turn":
             self._move(tail.line.next)
         elif not self._log:
             self._learn_log()
+
+    def _follow(self, tail: Tail) -> None:
+        """Takes the end of the file as its own: the lines that others wrote behind its last one, or the segment."""
+        assert tail.line is not None
+        if 0 < self._end <= tail.end and tail.end - self._end <= _FOLLOWED:
+            for raw in read_at(self._fd, self._end, tail.end - self._end).removesuffix(b"\n").split(b"\n"):
+                line = parse(raw)
+                if line is not None:
+                    self._chain.add(raw + b"\n", line.n, opens=line.kind == "file")
+        else:
+            self._chain = chain_at(self._fd, tail.end)
+        self._n, self._end = tail.line.n, tail.end
 
     def _mend(self) -> None:
         """Seals what a failed write left, where that can be done at once; else the next writer does."""
@@ -275,7 +285,7 @@ class Writer:
     def _goes_on(self) -> bool:
         """Tells whether what stands behind our last line is linked to it, or is no line at all."""
         found = read_at(self._fd, self._end, 73)
-        return len(found) < 73 or not found.startswith(b'{"prev":"') or found[9:] == self._hash.encode()
+        return len(found) < 73 or not found.startswith(b'{"prev":"') or found[9:] == self._chain.hash.encode()
 
     def _seal(self, size: int) -> None:
         """Says what a crash left behind the last whole line: so many bytes, and their hash."""
@@ -287,7 +297,7 @@ class Writer:
         """Writes the line that opens a file, behind the seal of what a crash left of an earlier try."""
         if size and not is_ours(self._fd):
             raise InvalidInput(field="audit.path", rule="must be an audit log, or a file that is new")
-        self._n, self._hash, self._end = 0, NO_LINE, 0
+        self._n, self._chain, self._end = 0, Chain(), 0
         log = secrets.token_hex(16)
         if self._number > 1:
             log = self._link_to_earlier() or log
@@ -304,7 +314,8 @@ class Writer:
             tail = tail_of(earlier, os.lseek(earlier, 0, os.SEEK_END))
             if tail.line is None or tail.line.kind != "turn":
                 raise AuditFailed(rule="the file before the newest one does not end as it should")
-            self._n, self._hash = tail.line.n, tail.hash
+            self._n, self._chain = tail.line.n, chain_at(earlier, tail.end)
+            self._chain.cut()
             opening = opening_of(earlier)
             return opening.log if opening is not None else ""
         finally:

@@ -28,6 +28,7 @@ def audit() -> None:
 @click.option("--head", metavar="FILE", type=Path, help="The signed head of the log.")
 @click.option("--key-file", metavar="FILE", type=Path, help="The key: checks the signature of the head too.")
 @click.option("--processes", type=click.IntRange(1, 64), default=None, help="Default: the number of processors.")
+@click.option("--strict", is_flag=True, help="Look at each line, also where the hash over many fits.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
 def verify(
@@ -37,6 +38,7 @@ def verify(
     head: Path | None,
     key_file: Path | None,
     processes: int | None,
+    strict: bool,
     as_json: bool,
 ) -> None:
     """Prove an audit log: offline, and without its key.
@@ -59,7 +61,7 @@ def verify(
     try:
         found = verified(
             files, anchors=anchors, head=head, key=None if key_file is None else key_in(key_file),
-            processes=processes or os.cpu_count() or 1,
+            processes=processes or os.cpu_count() or 1, strict=strict,
         )  # fmt: skip
     except InvalidInput as error:
         raise click.UsageError(str(error)) from None
