@@ -169,6 +169,19 @@ def test_a_value_whose_page_size_is_not_known_is_not_short() -> None:
     assert codes(judge_value(probed, value, resource="things")) == {"COVERAGE_UNKNOWN"}
 
 
+def test_a_value_as_long_as_was_asked_for_is_not_whole_though_the_source_has_a_higher_cap() -> None:
+    """Whoever fetched the value sent a size, also where the profile does not say how one is sent."""
+    value = {"items": [{"id": 1}, {"id": 2}]}
+    for given in (profile({"by": "single", "cap": 100}), profile({"by": "single", "cap": 100}, **SIZED)):
+        assert keys(judge_value(given, value, resource="things", page_size=2)) == {"CLIENT_LIMIT_REACHED:page_size"}
+        assert judge_value(given, value, resource="things", page_size=3, filters={"limits": 2}).complete
+    counted = profile({"by": "single"}, count={"path": "n", "kind": "exact"})
+    assert judge_value(counted, {**value, "n": 2}, resource="things", page_size=2).complete
+    inner = {"name": "things", "version": 1, "items": "items", "id": "id", "walk": {"by": "single", "cap": 100}}
+    whole = load_profile({"name": "all", "version": 1, "walk": {"by": "fanout", "over": ["eu"], "inner": inner}})
+    assert not judge_value(whole, value, resource="things", page_size=2).complete
+
+
 def test_the_last_page_of_a_list_is_not_the_list() -> None:
     last = judge_value(profile(), {"items": [{"id": 9}]}, resource="things", from_the_start=False)
     assert last.status == "unknown"
@@ -224,7 +237,8 @@ def test_a_value_needs_no_header_that_proves_no_end() -> None:
 def test_no_status_says_of_a_value_that_a_range_is_the_whole(send: dict[str, Any]) -> None:
     value = {"items": [{"id": 1}, {"id": 2}]}
     walk = {"by": "range", "unit": "items", "size": 2, **send}
-    assert keys(judge_value(profile(walk), value, resource="things")) == {"COVERAGE_UNKNOWN"}
+    dated = judge_value(profile(walk), value, resource="things", filters={"start": "2024-01-01", "end": None})
+    assert keys(dated) == {"COVERAGE_UNKNOWN"}
     counted = profile({**walk, "size": 1, "total": "n"})
     assert judge_value(counted, {**value, "n": 2}, resource="things").complete
     assert "MORE_PAGES_AVAILABLE" in codes(judge_value(counted, {**value, "n": 3}, resource="things"))

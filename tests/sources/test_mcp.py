@@ -370,3 +370,40 @@ def test_a_text_beside_structured_content_is_judged_by_the_same_profile(text: st
     whole = {"items": [{"id": 1}], "next": None}
     result = mcp_result(answer(text, structuredContent=whole), resource="users", judge=LIST)
     assert (result.status, result.ids) == (status, (1,))
+
+
+LISTED: dict[str, Any] = {
+    "name": "listed", "version": 1, "items": "rows", "id": "id",
+    "walk": {"by": "token", "read": "next", "send": {"query": "cursor"}, "ends_on": ["absent"], "empty_token": "end",
+             "repeated_token": "anomaly"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complete"),
+    [
+        ({}, True),
+        ({"cursor": None, "page": 1, "owner": "ops"}, True),
+        ({"cursor": "c2"}, False),
+        ({"page": 2}, False),
+        ({"offset": 20}, False),
+    ],
+)
+async def test_the_last_page_of_a_tool_is_not_its_list(arguments: dict[str, Any], complete: bool) -> None:
+    answer = types.CallToolResult.model_validate({"content": [], "structuredContent": {"rows": [{"id": 1}]}})
+    given = load_profile(LISTED)
+    called = await read_mcp_tool(Scripted(answer), "rows", arguments, resource="rows", judge=given)
+    told = mcp_result(answer, resource="rows", judge=given, arguments=arguments)
+    assert called.complete is told.complete is complete
+    assert keys(told) == ([] if complete else ["COVERAGE_UNKNOWN"])
+    of_a_book = mcp_result(answer, resource="rows", judge=given, arguments={"page": 2}, filters={"page": 2})
+    assert of_a_book.complete
+
+
+def test_a_tool_that_gave_as_many_as_it_was_asked_for_may_have_more() -> None:
+    answer = types.CallToolResult.model_validate({"content": [], "structuredContent": {"rows": [{"id": 1}]}})
+    given = load_profile({**LISTED, "walk": {"by": "single", "cap": 100}})
+    assert keys(mcp_result(answer, resource="rows", judge=given, arguments={"limit": 1})) == [
+        "CLIENT_LIMIT_REACHED:page_size"
+    ]
+    assert mcp_result(answer, resource="rows", judge=given, arguments={"limit": 2}).complete

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from unabridged.actions.approvals import Threshold
 from unabridged.contract import InvalidInput, json_equal
+from unabridged.contract.asked import PLACES, SIZES, is_from_the_start, size_in
 from unabridged.evidence import Selected, WriteIntent
 
 from .arguments import jsonable
@@ -21,15 +22,6 @@ from .judges import check_judge
 if TYPE_CHECKING:
     from unabridged.actions import Action
 
-SIZES: Final = (
-    "limit", "page_size", "per_page", "size", "top_k", "k", "max_results", "max_items", "max_records", "num_results",
-    "pageSize", "perPage", "topK", "maxResults", "maxItems",
-)  # fmt: skip
-PLACES: Final = (
-    "cursor", "page_token", "offset", "page", "skip", "page_number", "next_token", "pageToken", "pageNumber",
-    "nextToken", "nextPageToken", "startAt",
-)  # fmt: skip
-_PAGES: Final = ("page", "page_number", "pageNumber")
 NOT_FILTERS: Final = frozenset({*SIZES, *PLACES, "deadline_s"})
 """Arguments of these names say how much is read, not what (`DESIGN.md`, Effects)."""
 HIDDEN: Final = "<hidden>"
@@ -149,27 +141,16 @@ class ReadSpec:
 
     def size_of(self, args: Mapping[str, Any]) -> int | None:
         """Returns how many records a call asked for, where it said so."""
-        for name in SIZES:
-            value = args.get(name)
-            if self._is_paging(name) and isinstance(value, int) and not isinstance(value, bool) and value > 0:
-                return value
-        return None
+        return size_in(self._paging(args))
 
     def is_from_the_start(self, args: Mapping[str, Any]) -> bool:
         """Tells whether a call asked for the first page. What ends at a later one is not the whole."""
-        walk = getattr(self.judge, "walk", None)
-        first = getattr(walk, "origin", None)
-        for name in PLACES:
-            value = args.get(name)
-            if value is None or value == "" or not self._is_paging(name):
-                continue
-            starts = (0, 1) if first is None and name in _PAGES else (first or 0,)
-            if str(value) not in map(str, starts) or isinstance(value, bool):
-                return False
-        return True
+        origin = getattr(getattr(self.judge, "walk", None), "origin", None)
+        return is_from_the_start(self._paging(args), origin=origin)
 
-    def _is_paging(self, name: str) -> bool:
-        return name not in (self.filters or {}) and name != self.key
+    def _paging(self, args: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns the arguments that are neither declared filters nor a key."""
+        return {name: v for name, v in args.items() if name not in (self.filters or {}) and name != self.key}
 
     @property
     def key_filter(self) -> str | None:

@@ -9,7 +9,8 @@ from typing import Any
 from unabridged.contract.parts import Reason
 from unabridged.contract.results import ReadResult, build_result, with_ids, with_resume
 from unabridged.profiles.combinators import PartitionWalk
-from unabridged.profiles.format import Profile
+from unabridged.profiles.conditions import Send
+from unabridged.profiles.format import Profile, Size
 from unabridged.profiles.paths import compile_path
 from unabridged.profiles.walks import JobWalk, LinkWalk, RangeSend, RangeWalk, SingleWalk
 
@@ -19,6 +20,8 @@ from .transport import Fault, Request, Response
 
 _URL = "https://value.invalid/"
 _MOST = 2**53
+_OURS = "unabridged.value"
+"""Begins the names of parameters that no filter has, and that nobody is sent."""
 _KEPT = ("scope", "read", "total", "consistency", "proof", "item_cuts", "warnings", "continuation")
 
 
@@ -57,7 +60,7 @@ def judge_value(
         from_the_start: whether the value is the first page. A later one is the end of something, and never the whole.
     """
     result = run_read(
-        _of_no_status(profile if page_size is not None else _of_no_size(profile)),
+        _of_no_status(_of_no_size(profile) if page_size is None else _of_a_size(profile)),
         Query(resource, filters=dict(filters or {}), page_size=page_size),
         url=_URL,
         transport=_OneAnswer(_body(value)),
@@ -89,6 +92,19 @@ def _of_no_size(profile: Profile) -> Profile:
     return profile.model_copy(update={"size": size.model_copy(update={"send": None})})
 
 
+def _of_a_size(profile: Profile) -> Profile:
+    """Returns the profile of a request that names a page size, also where it does not say how one is sent."""
+    inner, size = getattr(profile.walk, "inner", None), profile.size
+    if isinstance(inner, Profile):
+        return profile.model_copy(update={"walk": profile.walk.model_copy(update={"inner": _of_a_size(inner)})})
+    if size is not None and size.send is not None:
+        return profile
+    sent = Send.model_validate({"query": "limit"})
+    return profile.model_copy(
+        update={"size": Size(send=sent) if size is None else size.model_copy(update={"send": sent})}
+    )
+
+
 def _of_no_status(profile: Profile) -> Profile:
     """Returns the profile of a request for ranges of which no status says whether they were given."""
     walk = profile.walk
@@ -97,7 +113,7 @@ def _of_no_status(profile: Profile) -> Profile:
         return profile.model_copy(update={"walk": walk.model_copy(update={"inner": _of_no_status(inner)})})
     if not isinstance(walk, RangeWalk):
         return profile
-    send = RangeSend.model_validate({"start": {"query": "start"}, "end": {"query": "end"}})
+    send = RangeSend.model_validate({"start": {"query": f"{_OURS}.start"}, "end": {"query": f"{_OURS}.end"}})
     return profile.model_copy(update={"walk": walk.model_copy(update={"send": send, "size": _MOST})})
 
 

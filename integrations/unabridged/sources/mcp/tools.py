@@ -21,6 +21,7 @@ from unabridged.contract import (
     new_read_id,
     with_ids,
 )
+from unabridged.contract.asked import is_from_the_start, size_in
 from unabridged.profiles import Profile, load_profile
 from unabridged.reading import Clock, SystemClock, judge_value
 from unabridged.reading.query import Query
@@ -48,6 +49,7 @@ def mcp_result(
     judge: Judge | None = None,
     filters: Mapping[str, Any] | None = None,
     call: Any = None,
+    arguments: Mapping[str, Any] | None = None,
     clock: Clock | None = None,
 ) -> ReadResult:
     """Returns what the result of a tool call says about its coverage. Records nothing.
@@ -65,11 +67,13 @@ def mcp_result(
             structured content, else the text where that is all there is.
         filters: what was asked for, as field and value.
         call: handed to a judge that is a function.
+        arguments: what the tool was called with. Of names such as `limit`, `page` and `cursor`, unless they are
+            filters, a profile hears how many records were asked for and from where on; the last page is not the list.
         clock: the machine's clock when not given.
     """
     time = clock or SystemClock()
     asked = Query(resource, filters=dict(filters or {}))
-    return _Reading(asked, time.now(), time).judged(result, judge, call)
+    return _Reading(asked, time.now(), time, arguments or {}).judged(result, judge, call)
 
 
 async def read_mcp_tool(
@@ -93,7 +97,7 @@ async def read_mcp_tool(
         InvalidInput: an argument breaks a rule.
     """
     time = clock or SystemClock()
-    reading = _Reading(Query(resource, filters=dict(filters or {})), time.now(), time)
+    reading = _Reading(Query(resource, filters=dict(filters or {})), time.now(), time, arguments or {})
     try:
         answer = await exchanged(lambda: session.call_tool(name, dict(arguments or {})), timeout_s=timeout_s)
     except BaseException:
@@ -111,8 +115,9 @@ async def read_mcp_tool(
 class _Reading:
     """One call of a tool, being judged."""
 
-    def __init__(self, query: Query, started_at: datetime, clock: Clock) -> None:
+    def __init__(self, query: Query, started_at: datetime, clock: Clock, arguments: Mapping[str, Any]) -> None:
         self._query = query
+        self._paging = {name: value for name, value in arguments.items() if name not in query.filters}
         self._started_at = started_at
         self._clock = clock
 
@@ -183,7 +188,14 @@ class _Reading:
         if value is None:
             return self.unavailable("PROTOCOL_ANOMALY", "malformed_page")
         profile = load_profile(judge)
-        return judge_value(profile, value, resource=self._query.resource, filters=self._query.filters)
+        return judge_value(
+            profile,
+            value,
+            resource=self._query.resource,
+            filters=self._query.filters,
+            page_size=size_in(self._paging),
+            from_the_start=is_from_the_start(self._paging, origin=getattr(profile.walk, "origin", None)),
+        )
 
     def _unknown(self, items: list[Any]) -> ReadResult:
         reason = Reason(code="COVERAGE_UNKNOWN", layer="adapter")
