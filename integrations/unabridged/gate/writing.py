@@ -14,7 +14,6 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from unabridged.actions.approvals import (
-    QUESTIONS,
     TTL_S,
     ApprovalStale,
     Approver,
@@ -24,6 +23,8 @@ from unabridged.actions.approvals import (
     make_card,
     redeem_approval,
 )
+from unabridged.actions.approvals.questions import answer as answer_once
+from unabridged.actions.approvals.questions import ask
 from unabridged.actions.outcomes import Outcome, TargetOutcome, outcome_of
 from unabridged.contract import InvalidInput, TicketRefused, id_key, printable_name, safe_id
 from unabridged.contract.ids import id_key_set
@@ -47,6 +48,10 @@ REVIEWABLE: Final = frozenset(
 """What a person may decide about. Nobody waives a read in flight, a bad selection, or a guard that failed."""
 _LISTED: Final = 100
 _NO_CHOICE: Final = ("abandon",)
+_LEFT_OUT: Final = {
+    "RECHECK_FAILED": "The call ran for the targets that still held; the others changed since they were read.",
+    "NOT_APPROVED": "It ran for the targets that were approved only.",
+}
 _ALLOWED: Final = Verdict("allow")
 
 
@@ -67,7 +72,7 @@ class Write:
 
     __slots__ = (
         "_admitted", "_approve", "_call_id", "_card", "_has", "_judged_as", "_record", "_same_turn", "_selected",
-        "_targets", "_token", "_verdict", "args", "changes", "left_out", "name", "session", "spec",
+        "_targets", "_token", "_unapproved", "_verdict", "args", "changes", "left_out", "name", "session", "spec",
     )  # fmt: skip
 
     def __init__(
@@ -97,6 +102,7 @@ class Write:
         self._record = record
         self._call_id = call_id
         self._targets: list[Any] | None = None
+        self._unapproved: list[Any] = []
         self._admitted: Admitted | None = None
         self._token: Any = None
         self._selected: Selected | None = None
@@ -240,11 +246,15 @@ class Write:
         assert self._approve is not None
         assert self.session is not None
         lapses_at = self.session.tickets.now() + timedelta(seconds=TTL_S)
-        QUESTIONS.ask(card.question[0], until=card.expires_at)
+        ask(self.session, card.question, until=card.expires_at)
+        decision, why = None, ""
         try:
             answer = yield Step(self._approve, replace(card))
             decision = self._answered(self.session, answer, card, lapses_at)
-        except (TicketRefused, ApprovalStale, InvalidInput):
+        except (TicketRefused, ApprovalStale, InvalidInput) as error:
+            why = str(error)
+        if decision is None:
+            _log.warning("the answer to the question about %s counts for nothing: %s", printable_name(self.name), why)
             return self._stale()
         self._record.approval(decision.kind, decision.by)
         match decision.kind:
@@ -271,8 +281,7 @@ class Write:
             return redeem_approval(session, answer, card)
         decision = decision_of(answer, card)
         travelled = isinstance(answer, Mapping) or (isinstance(answer, Decision) and answer.binding is not None)
-        question, number = card.question
-        is_first = QUESTIONS.answer(question, number=number)
+        is_first = answer_once(session, card.question)
         if session.tickets.now() >= (card.expires_at if travelled else lapses_at) or (travelled and not is_first):
             raise ApprovalStale
         return decision
@@ -308,6 +317,8 @@ class Write:
             wanted = [i for i in self._targets or self._returned() if id_key(i) in known]
         if not wanted or (self.spec.max_targets is not None and len(wanted) > self.spec.max_targets):
             return self._stale()
+        approved = id_key_set(wanted)
+        self._unapproved = [t for t in self._targets or () if id_key(t) not in approved]
         self._aim(wanted)
         if self.spec.independent is None:
             self._verdict = self._judged(self.session, replace(self.spec, allow_returned_targets=True))
@@ -377,18 +388,19 @@ class Write:
         if isinstance(value, Outcome):
             return self._came_of(value)
         count = None if self._targets is None else len(self._targets)
-        self._record.outcome("partial" if self.left_out else "done", done=count, not_done=len(self.left_out))
-        if not self.left_out:
+        open_ones = [(t, "RECHECK_FAILED") for t in self.left_out] + [(t, "NOT_APPROVED") for t in self._unapproved]
+        self._record.outcome("partial" if open_ones else "done", done=count, not_done=len(open_ones))
+        if not open_ones:
             return Reply(value=value, passes=True)
+        kinds = {code for _, code in open_ones}
         document = {
             "status": "partial",
             "done": count,
-            "not_done": len(self.left_out),
+            "not_done": len(open_ones),
             "left_out": [
-                {"target": safe_id(target, n), "code": "RECHECK_FAILED"}
-                for n, target in enumerate(self.left_out[:_LISTED], 1)
+                {"target": safe_id(target, n), "code": code} for n, (target, code) in enumerate(open_ones[:_LISTED], 1)
             ],
-            "message": "The call ran for the targets that still held; the others changed since they were read.",
+            "message": " ".join(text for code, text in _LEFT_OUT.items() if code in kinds),
             "result": jsonable(value),
         }
         return Reply(content=dumps(document), artifact={"unabridged": {"status": "partial"}})

@@ -3,10 +3,8 @@
 from .card import TTL_S, Card, CardOption, Freshness, Parameter, Threshold, Unread, make_card
 from .decision import ApprovalStale, Approver, Decision, approve, decision_of, redeem_approval
 from .document import card_from_dict
-from .questions import QUESTIONS
 
 __all__ = [
-    "QUESTIONS",
     "TTL_S",
     "ApprovalStale",
     "Approver",

@@ -17,7 +17,7 @@ from unabridged.contract import Consistency, InvalidInput, id_key, iso, printabl
 from unabridged.evidence import RecordedRead, Session, Verdict
 from unabridged.evidence.scope import Withheld
 
-from .questions import QUESTIONS
+from .questions import standing
 
 CardOption = Literal["approve", "retry_with_deadline", "restrict_to_returned", "go_ahead_for", "abandon"]
 CARD_OPTIONS: Final[tuple[CardOption, ...]] = get_args(CardOption)
@@ -249,7 +249,7 @@ def make_card(
     digest = session.tickets.digest
     keys = sorted({repr(id_key(_whole(value))) for value in touched or ()})
     question = digest({"subject": subject, "targets": keys, "codes": verdict.codes, "call": call_id})
-    answered, until = QUESTIONS.look(question)
+    answered, until = standing(session, question)
     card = Card(
         action=printable_name(action),
         purpose=None if purpose is None else _phrase(purpose),
