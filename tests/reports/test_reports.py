@@ -396,6 +396,7 @@ REPORTS = {
         "NousResearch/hermes-agent#108972",
         tests=(
             "reports/test_guards.py::test_r53_annotations_make_a_read_in_both_spellings_and_only_without_a_doubt",
+            "reports/test_guards.py::test_r53_the_annotations_of_the_protocols_own_library_are_read",
             "reports/test_guards.py::test_r53_a_tool_that_nobody_declared_is_judged_as_destructive_where_it_says_so",
             "reports/test_guards.py::test_r53_annotations_loosen_nothing_unless_they_are_trusted",
             "reports/test_guards.py::test_r53_what_an_author_declared_is_tightened_and_never_loosened",
