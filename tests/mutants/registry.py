@@ -12,6 +12,7 @@ from mutants.of_actions import ACTIONS
 from mutants.of_annotations import ANNOTATIONS
 from mutants.of_approvals import APPROVALS
 from mutants.of_audit import AUDIT
+from mutants.of_canaries import CANARIES
 from mutants.of_executors import EXECUTORS
 from mutants.of_sql import SQL
 from unabridged.contract import build_result
@@ -360,6 +361,9 @@ READER: Final = (
     m("a value has every header that its profile reads", "unabridged.reading.value:_looks_into_headers", gives(False),
       "reading/test_contradictions.py::"
       "test_a_value_is_not_whole_where_its_profile_looks_into_headers_that_no_value_has"),
+    m("a value was asked for without a size", "unabridged.reading.value:_of_a_size", lambda _: lambda profile: profile,
+      "reading/test_contradictions.py::"
+      "test_a_value_as_long_as_was_asked_for_is_not_whole_though_the_source_has_a_higher_cap"),
     m("a value is a range that was honoured", "unabridged.reading.value:_of_no_status",
       lambda _: lambda profile: profile,
       "reading/test_contradictions.py::test_no_status_says_of_a_value_that_a_range_is_the_whole"),
@@ -525,6 +529,7 @@ MUTANTS: Final = (
     *READER,
     *CONTRACT,
     *AUDIT,
+    *CANARIES,
     *SQL,
     *EVIDENCE,
     *GATE,
