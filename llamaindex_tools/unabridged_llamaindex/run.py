@@ -10,6 +10,7 @@ import os
 import secrets
 import threading
 from collections.abc import Coroutine, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Final
 from weakref import WeakKeyDictionary
@@ -18,6 +19,7 @@ from llama_index.core.agent.workflow import AgentWorkflow, BaseWorkflowAgent, To
 from llama_index.core.instrumentation.dispatcher import active_instrument_tags  # type: ignore[attr-defined]
 from llama_index.core.memory import BaseMemory
 from llama_index.core.tools import BaseTool, ToolSelection
+from unabridged._ambient import Held
 from unabridged.actions.approvals import Approver
 from unabridged.audit import AuditSink
 from unabridged.evidence import Session, current_session, session
@@ -44,6 +46,9 @@ _LOOKED_AT: Final[WeakKeyDictionary[Any, str]] = WeakKeyDictionary()
 _TURNS: Final[WeakKeyDictionary[Any, tuple[str, list[Row]]]] = WeakKeyDictionary()
 """The calls of the running turn with the agent that made them, by store. A store may be written down, and the
 arguments of calls have no place there: a context that was filled elsewhere shows its turns by its messages alone."""
+
+_recording: Final[ContextVar[AuditSink | None]] = ContextVar("unabridged_llamaindex_recording", default=None)
+"""Where the events of the calls around the running one go."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,9 +153,17 @@ def at_once(task: Coroutine[Any, Any, Any]) -> Any:
     raise Unseen
 
 
+def recording(turn: Turn) -> Held[Any]:
+    """Lets the events of what runs inside a call, such as another agent, go where those of the call go.
+
+    Who decides is not handed down: an agent that runs inside a tool cannot wait for an answer to the run around it.
+    """
+    return Held(_recording, turn.audit)
+
+
 def _outside() -> Turn:
-    around = siblings_around()
-    return Turn(siblings=around, spec_of=spec_named) if around else ALONE
+    around, audit = siblings_around(), _recording.get()
+    return Turn(siblings=around, spec_of=spec_named, audit=audit) if around or audit is not None else ALONE
 
 
 async def _find(ctx: Context[Any], event: Any, *, name: str, waits: bool) -> Run:
@@ -271,7 +284,8 @@ def _turn(store: Any, state: Any, event: Any, tools: Tools, *, seen: bool) -> Tu
     else:
         siblings = ()
     asked = (*siblings, *siblings_around())
-    return Turn(asked, spec_of=tools.spec_of, has=tools.names, approve=tools.approve, audit=tools.audit)
+    audit = _recording.get() if tools.audit is None else tools.audit
+    return Turn(asked, spec_of=tools.spec_of, has=tools.names, approve=tools.approve, audit=audit)
 
 
 def _own_turn(found: Sequence[list[Row]], event: ToolCall, count: int) -> list[Row] | None:

@@ -45,7 +45,7 @@ from unabridged.gate.refusing import guard_failed
 from workflows.runtime.types.results import WaitingForEvent
 
 from .arguments import Given, OpenSignature, Parameters, Sent, with_deadline
-from .run import Run, find_run, find_run_now
+from .run import Run, find_run, find_run_now, recording
 
 _log = logging.getLogger("unabridged.llamaindex")
 PAUSES: Final = (WaitingForEvent,)
@@ -100,7 +100,7 @@ class Door:
             return entered, sent
         entered.given = self._given
         body = functools.partial(self._run, sent, entered)
-        with inside(run.turn.siblings):
+        with inside(run.turn.siblings), recording(run.turn):
             return run_body(self.gate, entered, body, interrupts=PAUSES), sent
 
     async def acall(self, given: Given) -> tuple[Reply, Sent]:
@@ -117,7 +117,7 @@ class Door:
             return entered, sent
         entered.given = self._given
         body = functools.partial(self._arun, sent, entered)
-        with inside(run.turn.siblings):
+        with inside(run.turn.siblings), recording(run.turn):
             return await arun_body(self.gate, entered, body, interrupts=PAUSES), sent
 
     @property
