@@ -269,6 +269,13 @@ def test_a_chain_heals_a_failed_page_only_when_the_next_link_asks_for_it_again()
     assert codes(write(), no_way, made("widgets", [2], continues=no_way.read.id)) == ["EVIDENCE_INCOMPLETE"]
 
 
+def test_an_answer_that_its_page_size_cut_stays_cut_however_the_chain_goes_on() -> None:
+    budget = page("widgets", [1], codes=("CLIENT_LIMIT_REACHED:max_items", "MORE_PAGES_AVAILABLE"))
+    assert codes(write(), budget, made("widgets", [2], continues=budget.read.id)) == []
+    cut = page("widgets", [1], codes=("CLIENT_LIMIT_REACHED:page_size", "MORE_PAGES_AVAILABLE"))
+    assert codes(write(), cut, made("widgets", [2], continues=cut.read.id)) == ["EVIDENCE_INCOMPLETE"]
+
+
 def test_a_chain_is_a_snapshot_only_when_one_spans_it() -> None:
     def chain(one: Any, two: Any) -> list[Any]:
         first = page("widgets", [1], snapshot=one, consistency="snapshot")

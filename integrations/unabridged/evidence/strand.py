@@ -225,10 +225,14 @@ def unhealed_by(earlier: RecordedRead, later: RecordedRead) -> tuple[str, ...]:
 
 
 def _is_own_limit(reason: WhyPart) -> bool:
-    """Whether we stopped, and the source did not: a source may be declared to say so by the same code."""
+    """Whether we stopped, and the source did not: a source may be declared to say so by the same code.
+
+    An answer that its page size cut has no next page; to go on elsewhere, as in the next part, does not complete it.
+    """
     if reason.code == "MORE_PAGES_AVAILABLE":
         return True
-    return reason.code in _OWN_LIMITS and reason.layer in ("client", "presentation")
+    is_ours = reason.code in _OWN_LIMITS and reason.layer in ("client", "presentation")
+    return is_ours and reason.detail != "page_size"
 
 
 def _describe(strand: Strand, first: RecordedRead, last: RecordedRead) -> None:
