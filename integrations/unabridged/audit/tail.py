@@ -93,6 +93,14 @@ def chain_at(fd: int, end: int) -> Chain:
         window *= 8
 
 
+def follow(chain: Chain, data: bytes) -> None:
+    """Adds the lines in bytes that begin with one to a chain; the last may lack its newline."""
+    for raw in data.removesuffix(b"\n").split(b"\n"):
+        line = parse(raw)
+        if line is not None:
+            chain.add(raw + b"\n", line.n, opens=line.kind == "file")
+
+
 def _segment_in(lines: list[bytes], *, whole: bool) -> list[tuple[bytes, Line]] | None:
     """Returns the lines of the last segment, or nothing when it begins before these lines."""
     segment: list[tuple[bytes, Line]] = []

@@ -19,10 +19,10 @@ from .errors import AuditFailed, why
 from .events import AuditEvent
 from .heads import NOT_KNOWN, Head, head_there, write_head
 from .keys import Keyed
-from .lines import MAX_LINE, event_tail, parse
+from .lines import MAX_LINE, event_tail
 from .stamps import Stamps
 from .system import LEAVE, TAKE, System, flock, numbered, numbers_of, open_file, sync_folder, take
-from .tail import Tail, chain_at, hash_at, is_ours, opening_of, read_at, tail_of
+from .tail import Tail, chain_at, follow, hash_at, is_ours, opening_of, read_at, tail_of
 
 _SEEN: Final = 16_384
 _UNKNOWN: Final = -1
@@ -267,10 +267,7 @@ class Writer:
         """Takes the end of the file as its own: the lines that others wrote behind its last one, or the segment."""
         assert tail.line is not None
         if 0 < self._end <= tail.end and tail.end - self._end <= _FOLLOWED:
-            for raw in read_at(self._fd, self._end, tail.end - self._end).removesuffix(b"\n").split(b"\n"):
-                line = parse(raw)
-                if line is not None:
-                    self._chain.add(raw + b"\n", line.n, opens=line.kind == "file")
+            follow(self._chain, read_at(self._fd, self._end, tail.end - self._end))
         else:
             self._chain = chain_at(self._fd, tail.end)
         self._n, self._end = tail.line.n, tail.end
