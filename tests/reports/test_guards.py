@@ -230,14 +230,14 @@ def test_r53_annotations_make_a_read_in_both_spellings_and_only_without_a_doubt(
 
 def test_r53_the_annotations_of_the_protocols_own_library_are_read() -> None:
     types = pytest.importorskip("mcp.types")
-    for sent, told in (
+    for sent, expected in (
         ({"readOnlyHint": True}, ("read", False)),
         ({"readOnlyHint": True, "destructiveHint": True}, ("write", True)),
         ({}, ("write", False)),
     ):
         made = types.ToolAnnotations.model_validate(sent)
         for found in (hints(made), hints(made.model_dump()), hints(made.model_dump(by_alias=True))):
-            assert (found.effect, found.destructive) == told
+            assert (found.effect, found.destructive) == expected
 
 
 @pytest.mark.parametrize(
