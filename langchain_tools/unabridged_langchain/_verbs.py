@@ -122,7 +122,7 @@ def write_tool(
         approval: when a person is asked although the evidence is good: `always`, or over a `Threshold`.
         show: the arguments whose values may stand on the card that a person decides on.
         purpose: what the write is for, in a few plain words.
-        max_targets: how many ids one call may touch.
+        max_targets: how many ids one call may touch; it must name at least one then.
 
     Raises:
         InvalidInput: a keyword breaks its rule.

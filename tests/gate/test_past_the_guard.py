@@ -8,7 +8,7 @@ import pytest
 from evidence.made_reads import made
 from gate.write_cases import IDS, PART, WHOLE, Case, Log, codes, told
 from unabridged.actions.approvals import Decision
-from unabridged.gate import WriteSpec
+from unabridged.gate import FromArgument, WriteSpec
 
 
 def select(case: Case, ids: list[str]) -> str:
@@ -107,3 +107,18 @@ def test_a_sink_that_has_not_written_when_it_returns_lets_nothing_run() -> None:
     assert told(case.call(ids=IDS))["codes"] == ["GUARD_FAILED"]
     assert case.ran == []
     assert log.events == []
+
+
+def test_a_declaration_does_not_change_with_the_objects_that_it_was_made_from() -> None:
+    filters: dict[str, Any] = {"tenant": FromArgument("tenant")}
+    relies_on: list[Any] = [{"resource": "orders", "filters": filters}, "accounts"]
+    show = ["ids"]
+    case = Case(made("orders", IDS, filters={"tenant": "a"}), relies_on=relies_on, show=show)
+    relies_on.pop()
+    show.append("secret")
+    assert codes(case.call(ids=IDS, tenant="a")) == ["EVIDENCE_MISSING"]
+    filters["other"] = FromArgument("other")
+    case.session.record(made("accounts", IDS))
+    assert case.call(ids=IDS, tenant="a", other="b").value == "archived"
+    assert (case.gate.spec.relies_on or ())[1:] == ("accounts",)  # type: ignore[union-attr]
+    assert case.gate.spec.show == ("ids",)  # type: ignore[union-attr]

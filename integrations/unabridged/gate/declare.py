@@ -193,6 +193,13 @@ def _filled(entry: Any, args: Mapping[str, Any]) -> Any:
     return {**entry, "filters": filters}
 
 
+def _kept(entry: Any) -> Any:
+    """Returns an entry of `relies_on` that does not change with the object that its author gave."""
+    if not isinstance(entry, Mapping) or not isinstance(entry.get("filters"), Mapping):
+        return entry
+    return {**entry, "filters": dict(entry["filters"])}
+
+
 def _is_open(entry: Any) -> bool:
     filters = entry.get("filters") if isinstance(entry, Mapping) else None
     return isinstance(filters, Mapping) and any(isinstance(v, FromArgument) for v in filters.values())
@@ -212,12 +219,12 @@ class WriteSpec:
         max_age_s: how old the evidence may be, in seconds.
         allow_returned_targets: lets a partial read be enough for the ids it returned.
         recheck: looks at one target right before the write, `(id) -> bool`, sync or async; the write goes ahead for
-            those that still hold. Goes with `targets`.
+            those that still hold. Goes with `targets`, and a call must name at least one then.
         selection: the argument that takes the token of a selection; the ids come from it then. Goes with `targets`.
         approval: when a person is asked although the evidence is good: `always`, or over a `Threshold`.
         show: the arguments whose values may stand on the card that a person decides on.
         purpose: what the write is for, in a few plain words; it stands on the card.
-        max_targets: how many ids one call may touch.
+        max_targets: how many ids one call may touch; it must name at least one then.
         action: the contract of the write, where it has one; see `write_spec`.
     """
 
@@ -256,6 +263,9 @@ class WriteSpec:
         if self.independent is None:
             demands = self._checked({})
             object.__setattr__(self, "_demands", None if self.is_open else demands)
+        object.__setattr__(self, "show", tuple(self.show))
+        if self.relies_on is not None:
+            object.__setattr__(self, "relies_on", tuple(map(_kept, self.relies_on)))
 
     def _check_beyond(self) -> None:
         """Checks what is asked for beyond the evidence."""
