@@ -235,5 +235,29 @@ def test_an_author_who_calls_a_tool_exhaustive_does_not_speak_of_a_part(args: di
     assert told(read(ROWS, args, exhaustive=True))["complete"] is complete
 
 
+@pytest.mark.parametrize(
+    ("args", "total", "complete"),
+    [({"page": 2}, None, False), ({"page": 1}, None, True), ({"cursor": "a"}, None, False), ({}, None, True),
+     ({"offset": 3}, 3, False), ({"offset": 0}, 3, True)],
+)  # fmt: skip
+def test_a_judge_that_finds_no_way_on_in_a_later_page_has_not_seen_the_whole(
+    args: dict[str, Any], total: int | None, complete: bool
+) -> None:
+    assert len(ROWS) == 3
+    document = told(read(ROWS, args, judge=lambda rows, call: call.result(rows, total=total)))
+    assert (document["complete"], document["returned"]) == (complete, 3)
+
+
+def test_the_last_page_of_a_judge_does_not_clear_the_first() -> None:
+    s = fresh()
+
+    def judge(page: Any, call: Call) -> ReadResult:
+        return call.result(page["rows"], *(["MORE_PAGES_AVAILABLE"] if page["next"] else []))
+
+    read({"rows": ROWS, "next": 2}, {"page": 1}, judge=judge, session=s)
+    read({"rows": [], "next": None}, {"page": 2}, judge=judge, session=s)
+    assert [r.status for r in s.reads] == ["partial", "unknown"]
+
+
 def test_an_argument_that_is_a_filter_by_declaration_is_no_place() -> None:
     assert told(read(ROWS, {"page": "home"}, exhaustive=True, filters={"page": "page"}))["complete"] is True

@@ -60,7 +60,8 @@ class Call:
 
         Args:
             items: the records; `None` where the source gave no answer.
-            *codes: why these are not all, such as `MORE_PAGES_AVAILABLE`. None at all says that they are the whole.
+            *codes: why these are not all, such as `MORE_PAGES_AVAILABLE`. None at all says that they are the whole,
+                and holds for a call that began at the first page: a later one is the end of something.
             total: how many there are, where the source counted them.
 
         Raises:
@@ -74,6 +75,8 @@ class Call:
             codes = ("SOURCE_UNAVAILABLE",)
         if found is not None and total is not None and total != len(found):
             codes = (*codes, *_why_not(total, len(found), codes))
+        if found is not None and not codes and not spec.is_from_the_start(self.args):
+            codes = ("COVERAGE_UNKNOWN",)
         proof = Proof(basis="declared")
         if found is not None and not codes:
             level: ProofLevel = "end_marker" if total is None else "counted"
