@@ -144,8 +144,20 @@ def test_a_person_may_restrict_a_write_to_what_was_returned() -> None:
     case = Case(made(*PART), approve=Person(Decision.restrict()))
     assert case.call().value == "archived"
     assert case.ran == [{"ids": IDS}]
-    assert case.call(ids=[IDS[0], "k4narie-9"]).value == "archived"
+    document = json.loads(case.call(ids=[IDS[0], "k4narie-9"]).content)
     assert case.ran[1] == {"ids": [IDS[0]]}
+    assert (document["status"], document["done"], document["not_done"]) == ("partial", 1, 1)
+    assert document["left_out"] == [{"target": "k4narie-9", "code": "NOT_APPROVED"}]
+    assert document["result"] == "archived"
+
+
+def test_what_was_not_approved_and_what_did_not_hold_are_told_apart() -> None:
+    case = Case(made(*PART), approve=Person(Decision.go_ahead(IDS[:2])), recheck=lambda target: target != IDS[0])
+    document = json.loads(case.call(ids=IDS).content)
+    assert case.ran == [{"ids": [IDS[1]]}]
+    assert document["left_out"] == [
+        {"target": IDS[0], "code": "RECHECK_FAILED"}, {"target": IDS[2], "code": "NOT_APPROVED"},
+    ]  # fmt: skip
 
 
 def test_a_person_may_name_the_ids_that_a_write_goes_ahead_for() -> None:
@@ -191,6 +203,12 @@ def test_an_answer_that_is_no_decision_about_this_card_lets_nothing_run(answer: 
     case = Case(made(*WHOLE), destructive=True, approve=Person(answer))
     assert codes(case.call(ids=IDS)) == ["EVIDENCE_WEAK", "APPROVAL_STALE"]
     assert case.ran == []
+
+
+def test_whoever_runs_it_is_told_why_an_answer_counts_for_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    Case(made(*WHOLE), destructive=True, approve=Person({"decision": "approve"})).call(ids=IDS)
+    assert "decision.binding: must be that of the card" in caplog.text
+    assert "k4narie" not in caplog.text
 
 
 def test_an_approver_that_fails_lets_nothing_run_and_its_error_is_not_told() -> None:

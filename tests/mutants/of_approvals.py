@@ -46,6 +46,15 @@ def _what_raises_holds(right: Any) -> Any:
     return lambda self, recheck, *rest: right(self, kept(recheck), *rest)
 
 
+def _what_was_not_approved_is_not_told(right: Any) -> Any:
+    def narrowed(self: Any, *args: Any) -> Any:
+        refused = right(self, *args)
+        self._unapproved = []
+        return refused
+
+    return narrowed
+
+
 def _intent_comes_late(right: Any) -> Any:
     from unabridged.gate.recording import Record
 
@@ -76,7 +85,7 @@ APPROVALS: Final = (
       _WRITING + "test_a_decision_that_the_card_does_not_offer_cannot_be_kept", errors=_REPLY),
     m("a kept approval is good twice", "unabridged.evidence.ticketing:SessionTickets.redeem", _approvals_are_not_spent,
       _DECISIONS + "test_of_two_that_present_one_approval_at_once_one_writes"),
-    m("a decision that travelled is good twice", "unabridged.actions.approvals.questions:Questions.answer",
+    m("a decision that travelled is good twice", "unabridged.actions.approvals.questions:answer",
       lambda _: lambda *_args, **_kwargs: True,
       _DECISIONS + "test_a_decision_that_was_used_is_used_up", errors=_REPLY),
     m("a changed card is taken", "unabridged.actions.approvals.decision:seal_of",
@@ -87,6 +96,10 @@ APPROVALS: Final = (
       _CARDS + "test_a_read_that_is_not_complete_gives_no_total"),
     m("a recheck that raises keeps its target", "unabridged.gate.writing:Write._look_again", _what_raises_holds,
       _WRITING + "test_a_target_that_does_not_hold_for_certain_is_not_written", errors=_REPLY),
+    m("what was not approved passes for done", "unabridged.gate.writing:Write._narrowed",
+      _what_was_not_approved_is_not_told,
+      _WRITING + "test_a_person_may_restrict_a_write_to_what_was_returned",
+      _WRITING + "test_what_was_not_approved_and_what_did_not_hold_are_told_apart", errors=_REPLY),
     m("an intent is written after the body", "unabridged.gate.recording:Record.intent", _intent_comes_late,
       _WRITING + "test_a_write_that_ran_has_an_intent_before_it_and_an_outcome_after_it"),
 )  # fmt: skip

@@ -20,7 +20,7 @@ _WORDS: Final[dict[str, str]] = {
     "TARGET_NOT_IN_EVIDENCE": "A target is not among the records that were read.",
     "SELECTION_INVALID": "The selection is not valid for this call.",
     "RECHECK_FAILED": "A target changed since it was read.",
-    "APPROVAL_STALE": "The arguments are not the ones that were approved.",
+    "APPROVAL_STALE": "No approval that was given is one of the call as it stands.",
     "GUARD_FAILED": "The guard could not judge the call.",
 }
 _LISTED: Final = 12

@@ -32,7 +32,7 @@ from unabridged.evidence import Asked, Selected, Session, Verdict, WriteIntent
 
 from .arguments import jsonable, targets_of
 from .declare import WriteSpec
-from .presenting import Reply, dumps
+from .presenting import Reply, dumps, outcome_reply
 from .recording import Record
 from .refusing import guard_failed, invalid_request, refusal, refused_without_session, rejected
 from .steps import Step, Steps
@@ -365,7 +365,7 @@ class Write:
         action = self.spec.action
         if action is not None and action.question and REVIEWABLE.issuperset(verdict.codes):
             self._record.refused(verdict, outcome="undetermined")
-            return _told(Outcome.undetermined(verdict.codes))
+            return outcome_reply(Outcome.undetermined(verdict.codes))
         self._record.refused(verdict)
         return refusal(self.name, verdict, has=self._has, note=note, deadline_s=deadline_s)
 
@@ -411,17 +411,11 @@ class Write:
             changed = [TargetOutcome(t, "changed", "target_changed") for t in self.left_out]
             outcome = outcome_of([*outcome.targets, *changed])
         self._record.outcome(outcome.code or outcome.status, done=outcome.done, not_done=outcome.not_done)
-        return _told(outcome)
+        return outcome_reply(outcome)
 
     def ended(self, outcome: str) -> None:
         """Writes down that the body brought nothing: `failed` or `cancelled`."""
         self._record.outcome(outcome)
-
-
-def _told(outcome: Outcome) -> Reply:
-    told = {"status": outcome.status, "code": outcome.code, "codes": list(outcome.reasons)}
-    artifact = {"unabridged": {name: value for name, value in told.items() if value}}
-    return Reply(content=dumps(outcome.document()), artifact=artifact, is_error=outcome.is_error)
 
 
 def _is_reviewable(verdict: Verdict) -> bool:
