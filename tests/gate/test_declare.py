@@ -99,8 +99,22 @@ def test_a_tool_that_is_declared_twice_is_refused() -> None:
 def test_a_keyword_that_the_decorator_does_not_take_is_named_by_its_tool_and_not_by_its_value() -> None:
     with pytest.raises(InvalidInput) as caught:
         declarations(reads={"list": {"resource": "orders", "ressource": "sk-sentinel-7f3a"}})
-    assert caught.value.field == "reads.list"
+    assert caught.value.field == "reads.list.ressource"
     assert "sk-sentinel" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "field"),
+    [({"reads": {"list": {"resource": "orders", "judge": 5}}}, "reads.list.judge"),
+     ({"reads": {"list": {"judge": None}}}, "reads.list"), ({"reads": ["list"]}, "reads"),
+     ({"writes": {"archive": []}}, "writes.archive.relies_on"), ({"independent": ["mail"]}, "independent"),
+     ({"independent": {"mail": ""}}, "independent.mail.independent"), ({"neutral": "clock"}, "neutral"),
+     ({"independent": {"mail": {"relies_on": ["orders"]}}}, "independent.mail.independent")],
+)  # fmt: skip
+def test_what_is_wrong_in_a_declaration_is_named_by_its_tool_and_keyword(given: dict[str, Any], field: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        declarations(**given)
+    assert caught.value.field == field
 
 
 def test_a_bare_read_is_not_declared_exhaustive() -> None:

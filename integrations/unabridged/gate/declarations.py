@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from inspect import signature
 from typing import Any
 
-from unabridged.contract import InvalidInput
+from unabridged.contract import InvalidInput, printable_name
 
 from .declare import NEUTRAL, UNDECLARED, ReadSpec, Spec, WriteSpec
 
@@ -24,14 +25,25 @@ class Declarations:
 
 def _one(value: Any, *, name: str, build: Callable[..., Spec], first: str) -> Spec:
     """A value is a name (or names), or the keywords of the decorator."""
-    if isinstance(value, Mapping):
-        try:
-            return build(**value)
-        except TypeError:
-            raise InvalidInput(field=name, rule="has a keyword that the decorator does not take") from None
     if first == "relies_on" and isinstance(value, str):
-        return build(relies_on=[value])
-    return build(**{first: value})
+        value = [value]
+    keywords = value if isinstance(value, Mapping) and first != "independent" else {first: value}
+    unknown = next((k for k in keywords if k not in signature(build).parameters), None)
+    if unknown is not None:
+        raise InvalidInput(field=f"{name}.{printable_name(unknown)}", rule="is no keyword that the decorator takes")
+    try:
+        return build(**keywords)
+    except InvalidInput as error:
+        field, rule = error.fields["field"], error.fields["rule"]
+    except TypeError:
+        field, rule = "", "lacks a keyword that the decorator needs, or has one of another type"
+    raise InvalidInput(field=f"{name}.{field}" if field else name, rule=rule)
+
+
+def _rows(kind: str, given: Any, *, build: Callable[..., Spec], first: str) -> list[tuple[str, Spec]]:
+    if given is not None and not isinstance(given, Mapping):
+        raise InvalidInput(field=kind, rule="must map the names of tools to what is declared of them")
+    return [(name, _one(v, name=f"{kind}.{name}", build=build, first=first)) for name, v in (given or {}).items()]
 
 
 def declarations(
@@ -46,11 +58,13 @@ def declarations(
     Raises:
         InvalidInput: a tool is declared twice, or a value breaks a rule of its decorator.
     """
+    if isinstance(neutral, str):
+        raise InvalidInput(field="neutral", rule="must be a list of names")
     specs: dict[str, Spec] = {}
     rows: list[tuple[str, Spec]] = [
-        *((n, _one(v, name=f"reads.{n}", build=ReadSpec, first="resource")) for n, v in (reads or {}).items()),
-        *((n, _one(v, name=f"writes.{n}", build=WriteSpec, first="relies_on")) for n, v in (writes or {}).items()),
-        *((n, WriteSpec(independent=why)) for n, why in (independent or {}).items()),
+        *_rows("reads", reads, build=ReadSpec, first="resource"),
+        *_rows("writes", writes, build=WriteSpec, first="relies_on"),
+        *_rows("independent", independent, build=WriteSpec, first="independent"),
         *((n, NEUTRAL) for n in neutral),
     ]
     for name, spec in rows:
