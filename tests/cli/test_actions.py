@@ -125,6 +125,12 @@ def test_a_module_that_cannot_be_imported_is_wrong_use(tmp_path: Path, text: str
     assert "SENTINEL" not in result.output
 
 
+def test_a_module_that_a_module_needs_and_that_is_not_there_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "needy_of_the_test.py"
+    path.write_text("import no_such_module_of_the_test")
+    assert "there is no module no_such_module_of_the_test" in run(str(path)).stderr
+
+
 @pytest.mark.parametrize("name", ["no_such_module_of_the_test", "no_such_file.py"])
 def test_what_is_not_there_is_wrong_use(name: str) -> None:
     result = run(name)

@@ -96,6 +96,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("an end that needs a flag", document({**TOKEN, "ends_on": ["flag"]}), "walk: flag needs more_flag"),
     ("an end named twice", document({**TOKEN, "ends_on": ["null", "null"]}), "walk: must not name an end twice"),
     ("two places for one value", document({**TOKEN, "send": {"query": "a", "body": "b"}}), "exactly one of query"),
+    ("a text for a place", document({**TOKEN, "send": CANARY}), "walk.send: must be an object"),
     ("no place for a value", document({**TOKEN, "send": {}}), "walk.send: must name exactly one of"),
     ("a header that is none", document({**TOKEN, "send": {"header": "a b"}}), "walk.send: must name a header field"),
     ("a body path that is none", document({**TOKEN, "send": {"body": "a..b"}}), "walk.send: must name a dotted key"),

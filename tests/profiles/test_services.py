@@ -138,6 +138,14 @@ def test_an_unknown_name_is_refused_with_the_names_that_exist(tmp_path: Path) ->
         load_profile("no_such_profile")
 
 
+def test_a_name_that_is_almost_right_is_refused_with_those_that_are_close_and_no_others() -> None:
+    with pytest.raises(ProfileError) as caught:
+        load_profile("githb_lst")
+    assert "github_list" in caught.value.rule
+    assert "slack_list" not in caught.value.rule
+    assert "githb_lst" not in str(caught.value)
+
+
 def test_the_index_of_the_package_is_read_once() -> None:
     assert shipped_index() is shipped_index()
     for name in shipped_profiles():

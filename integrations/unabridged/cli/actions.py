@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from unabridged.contract.errors import InvalidInput
+from unabridged.contract.errors import InvalidInput, printable_name
 
 if TYPE_CHECKING:
     from unabridged.actions import Action
@@ -62,6 +62,9 @@ def _imported(module: str) -> ModuleType:
         return importlib.import_module(module)
     except InvalidInput:
         raise
+    except ModuleNotFoundError as error:
+        name = printable_name(error.name)
+        raise click.UsageError(f"the module cannot be imported: there is no module {name} here") from None
     except Exception as error:  # noqa: BLE001 - the module's own code: the kind of its error is told, not its text
         raise click.UsageError(f"the module cannot be imported: {type(error).__name__}") from None
 

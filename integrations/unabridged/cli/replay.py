@@ -33,7 +33,7 @@ def replay(ctx: click.Context, files: tuple[str, ...]) -> None:
         click.echo(json.dumps(line))
         counts["passed" if line["ok"] else "failed"] += 1
     if counts["invalid"]:
-        click.echo(f"{counts['invalid']} files are no valid case", err=True)
+        click.echo(f"no valid case: {counts['invalid']} of {counts.total()} files", err=True)
     click.echo(f"{counts['passed']} passed, {counts['failed']} failed")
     ctx.exit(2 if counts["invalid"] else 1 if counts["failed"] else 0)
 

@@ -25,6 +25,8 @@ def profile_error(error: ValidationError) -> ProfileError:
     kind, message = str(first["type"]), str(first["msg"])
     if kind == "missing":
         rule = "is required"
+    elif kind in ("model_type", "dict_type"):
+        rule = "must be an object"
     elif kind == "union_tag_not_found":
         where, rule = f"{where}.by", "is required"
     elif kind == "union_tag_invalid":

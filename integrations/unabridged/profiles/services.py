@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cache, cached_property
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -106,7 +107,8 @@ class Index:
             return found
         if self.broken:
             raise self.broken[0]
-        known = ", ".join(self.entries) or "none yet"
+        close = get_close_matches(name, self.entries, n=5)
+        known = f"{', '.join(close)}?" if close else ", ".join(self.entries) or "none yet"
         raise ProfileError(field="profile", rule=f"must be the name of a shipped profile ({known}) or a path")
 
 
