@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from unabridged.actions.outcomes import Outcome
 from unabridged.contract import (
     MARK,
     FetchRestOfItem,
@@ -62,6 +63,13 @@ class Reply:
     is_error: bool = False
     value: Any = field(default=None, repr=False)
     passes: bool = False
+
+
+def outcome_reply(outcome: Outcome) -> Reply:
+    """Returns what an agent is told of what came of an action."""
+    told = {"status": outcome.status, "code": outcome.code, "codes": list(outcome.reasons)}
+    artifact = {"unabridged": {name: value for name, value in told.items() if value}}
+    return Reply(content=dumps(outcome.document()), artifact=artifact, is_error=outcome.is_error)
 
 
 def dumps(document: Any) -> str:
