@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 from unabridged.contract import CaseError
-from unabridged.reading import Fault, Request, Response
+from unabridged.profiles import load_profile
+from unabridged.reading import Fault, Request, Response, run_read
 from unabridged.testing import ScriptedTransport, ScriptExhausted, VirtualClock
+from unabridged.testing.script import MOST_REPEATS
 
 URL = "https://replay.invalid/widgets"
 
@@ -148,3 +150,13 @@ def test_a_virtual_clock_moves_only_when_it_is_told_to() -> None:
     clock.advance(-5)
     assert clock.monotonic() == 3.5
     assert clock.slept_s == [1.5, 2]
+
+
+def test_a_script_that_repeats_its_last_exchange_does_not_do_so_for_ever() -> None:
+    walk = {"by": "offset", "send": {"query": "page"}, "unit": "page", "origin": 0, "ends_on": ["flag"],
+            "last_flag": "last"}  # fmt: skip
+    transport = ScriptedTransport([{"status": 200, "json": {"items": []}}], repeat_last=True)
+    profile = load_profile({"name": "p", "version": 1, "items": "items", "id": "id", "walk": walk})
+    with pytest.raises(ScriptExhausted):
+        run_read(profile, "things", url="https://a.example/x", transport=transport, clock=transport.clock)
+    assert len(transport.requests) == MOST_REPEATS + 2

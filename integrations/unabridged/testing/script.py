@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from unabridged.contract import UnabridgedError
 from unabridged.reading import Fault, Request, Response
@@ -23,6 +23,10 @@ class ScriptExhausted(UnabridgedError):
         return f"request {fields['sent']} is one more than the script holds; script it, or set repeat_last"
 
 
+MOST_REPEATS: Final = 10_000
+"""How often a last exchange is repeated."""
+
+
 class ScriptedTransport:
     """Serves exchanges in order, one request in flight, and moves a virtual clock by their delays.
 
@@ -33,7 +37,8 @@ class ScriptedTransport:
         exchanges: what is answered, in order; dicts of the case format are taken too.
         clock: is moved by each exchange's `delay_s`.
         sources: for a fan-out, the exchanges of each source by its name.
-        repeat_last: whether the last exchange answers every further request.
+        repeat_last: whether the last exchange answers every further request, up to `MOST_REPEATS` of them: a read
+            that goes on without an end is told instead of waited for.
     """
 
     def __init__(
@@ -81,7 +86,7 @@ class ScriptedTransport:
         self._served[name] = served + 1
         if served < len(script):
             return script[served]
-        if script and self._repeat_last:
+        if script and self._repeat_last and served < len(script) + MOST_REPEATS:
             return script[-1]
         self.problems.append(f"request {len(self.requests)}: one more than the script holds")
         raise ScriptExhausted(sent=len(self.requests))
