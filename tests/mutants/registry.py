@@ -14,6 +14,7 @@ from mutants.of_approvals import APPROVALS
 from mutants.of_audit import AUDIT
 from mutants.of_canaries import CANARIES
 from mutants.of_executors import EXECUTORS
+from mutants.of_guards import GUARDS
 from mutants.of_sql import SQL
 from unabridged.contract import build_result
 from unabridged.evidence import Verdict
@@ -533,6 +534,7 @@ MUTANTS: Final = (
     *SQL,
     *EVIDENCE,
     *GATE,
+    *GUARDS,
     *ANSWERS,
     *SOURCES,
     *ACTIONS,

@@ -1,0 +1,41 @@
+"""Wrong guards that let a write touch ids which nobody judged, and the tests that kill them."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from mutants.mutating import Mutant
+
+_PAST: Final = "tests/gate/test_past_the_guard.py::"
+_LANGCHAIN: Final = "tests/langchain/test_past_the_guard.py::"
+_LLAMAINDEX: Final = "tests/llamaindex/test_past_the_guard.py::"
+_REPLY: Final = ("AssertionError", "Failed", "JSONDecodeError", "TypeError")
+"""A reply that should have been a refusal is no JSON."""
+_WHERE_NONE_ARE_SENT: Final = "test_ids_that_a_function_takes_where_none_are_sent_must_be_in_the_evidence"
+
+
+def _nothing(_: Any) -> Any:
+    return lambda *_args, **_kwargs: None
+
+
+GUARDS: Final = (
+    Mutant("a call that names no ids is counted as none", "unabridged.gate.writing:Write._refused_unnamed", _nothing,
+           (_PAST + "test_a_write_whose_ids_are_counted_or_looked_at_must_name_them",), errors=_REPLY),
+    Mutant("ids that are added midway are taken", "unabridged.gate.writing:Write._are_as_judged",
+           lambda _: lambda _self: True,
+           (_PAST + "test_ids_that_are_added_while_the_targets_are_looked_at_again_reach_no_body",), errors=_REPLY),
+    Mutant("a sink that has to be waited for is taken for one that wrote", "unabridged.gate.recording:_write",
+           lambda _: lambda sink, event: getattr(sink.write(event), "close", bool)(),
+           (_PAST + "test_a_sink_that_has_not_written_when_it_returns_lets_nothing_run",), errors=_REPLY,
+           only_here=True),
+    Mutant("the defaults of a function are not judged", "unabridged.gate.arguments:defaults_of",
+           lambda _: lambda *_args: {}, (_LANGCHAIN + _WHERE_NONE_ARE_SENT,), room="langchain"),
+    Mutant("the defaults of a LlamaIndex function are not judged", "unabridged.gate.arguments:defaults_of",
+           lambda _: lambda *_args: {}, (_LLAMAINDEX + _WHERE_NONE_ARE_SENT,), room="llamaindex"),
+    Mutant("a tool that nobody wrapped may hide its ids", "unabridged_langchain._body:hides_its_ids", _nothing,
+           (_LANGCHAIN + "test_a_tool_that_nobody_wrapped_must_be_seen_to_name_the_ids_that_it_touches",),
+           room="langchain"),
+    Mutant("the log of an agent ends where another agent begins", "unabridged_llamaindex.run:recording",
+           lambda right: lambda _turn: right(type("Turn", (), {"audit": None})()),
+           (_LLAMAINDEX + "test_the_log_of_an_agent_holds_for_the_agents_that_run_inside_it",), room="llamaindex"),
+)  # fmt: skip
