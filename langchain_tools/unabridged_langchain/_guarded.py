@@ -27,21 +27,10 @@ from unabridged.gate.declare import ReadSpec, WriteSpec, check_arguments
 from unabridged.gate.runtime import Gate
 from unabridged.gate.turn import bear, gate_of
 
-from ._body import (
-    DEADLINE,
-    Body,
-    Given,
-    Refused,
-    Sent,
-    guarded_coroutine,
-    guarded_func,
-    parameters_of,
-    resolve_hints,
-    rest_of,
-    sending,
-)
+from ._body import DEADLINE, Body, Given, Refused, Sent, sending
 from ._runs import watched_run
 from ._schema import aliases_in, declared_names, injected_names, takes_any_name, with_deadline
+from ._standing import guarded_coroutine, guarded_func, parameters_of, resolve_hints, rest_of
 
 _ENTRIES: Final = ("invoke", "ainvoke", "run", "arun")
 

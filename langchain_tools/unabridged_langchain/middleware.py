@@ -19,7 +19,6 @@ from langchain.agents.middleware.types import PrivateStateAttr
 from langchain.tools.tool_node import ToolCallRequest
 from langchain_core.messages import ToolMessage
 from langchain_core.tools import BaseTool
-from langgraph.types import Command
 from unabridged import _ambient
 from unabridged._ambient import Boxed
 from unabridged.actions.approvals import Approver
@@ -30,16 +29,17 @@ from unabridged.gate.around import siblings_around
 from unabridged.gate.boundary import abefore, before
 from unabridged.gate.declare import Spec, UndeclaredSpec, WriteSpec
 from unabridged.gate.presenting import MAX_BYTES, Reply
-from unabridged.gate.refusing import guard_failed, invalid_request
-from unabridged.gate.runtime import Entered, Fault, Gate, Turn
+from unabridged.gate.refusing import guard_failed
+from unabridged.gate.runtime import Entered, Gate, Turn
 
-from ._body import hides_its_ids, is_judged, told_by
+from ._body import hides_its_ids, is_judged
 from ._config import graph_messages, has_turn_of, interrupts, running, thread_of
 from ._followups import continue_read_tool, count_read_tool
 from ._guarded import body_of, carried_by
-from ._history import is_of_no_tool, look_back
+from ._history import look_back
 from ._hooks import GivesCaveats, WrapsModel, messages_of, with_hooks
 from ._known import spec_of_bare
+from ._left import Answer, Called, failed_by, left_by, message_of, narrowed
 from ._place import (
     Asked,
     Frame,
@@ -61,7 +61,6 @@ OnAnswer = Literal["caveat", "strict", "off"]
 _LEAST_BYTES: Final = 1_024
 _BODY_DECIDES: Final = frozenset({"TARGET_NOT_IN_EVIDENCE"})
 """What is judged on arguments as the model sent them may fall when the tool has read them."""
-Answer = ToolMessage | Command[Any]
 
 
 class RunKey(str):
@@ -214,18 +213,18 @@ class CoverageMiddleware(AgentMiddleware[CoverageState, Any, Any]):
             if place.entered is None:
                 return handler(asked.take())
             refused = before(place.gate, place.entered, interrupts=interrupts())
-            called = _Called.of(asked.value)
+            called = Called.of(asked.value)
             if refused is not None:
-                return _message(refused, called)
-            asked = Boxed(_narrowed(asked.take(), place.entered))
+                return message_of(refused, called)
+            asked = Boxed(narrowed(asked.take(), place.entered))
             try:
                 with inside(called.call_id, judged=_judged(asked.value)), around(place.turn):
                     answer = Boxed(handler(asked.take()))
             except BaseException as error:  # noqa: BLE001 - it is raised again below, where no log is written
                 failed = Boxed(error)
             else:
-                return _left(place.gate, place.entered, called, answer)
-            _leave_by(place.gate, place.entered, failed)
+                return left_by(place.gate, place.entered, called, answer)
+            failed_by(place.gate, place.entered, failed)
             raise failed.take()
 
     async def awrap_tool_call(
@@ -241,18 +240,18 @@ class CoverageMiddleware(AgentMiddleware[CoverageState, Any, Any]):
             if place.entered is None:
                 return await handler(asked.take())
             refused = await abefore(place.gate, place.entered, interrupts=interrupts())
-            called = _Called.of(asked.value)
+            called = Called.of(asked.value)
             if refused is not None:
-                return _message(refused, called)
-            asked = Boxed(_narrowed(asked.take(), place.entered))
+                return message_of(refused, called)
+            asked = Boxed(narrowed(asked.take(), place.entered))
             try:
                 with inside(called.call_id, judged=_judged(asked.value)), around(place.turn):
                     answer = Boxed(await handler(asked.take()))
             except BaseException as error:  # noqa: BLE001 - it is raised again below, where no log is written
                 failed = Boxed(error)
             else:
-                return _left(place.gate, place.entered, called, answer)
-            _leave_by(place.gate, place.entered, failed)
+                return left_by(place.gate, place.entered, called, answer)
+            failed_by(place.gate, place.entered, failed)
             raise failed.take()
 
     def _looked_at(self, asked: Boxed[ToolCallRequest]) -> _Place | ToolMessage:
@@ -261,13 +260,13 @@ class CoverageMiddleware(AgentMiddleware[CoverageState, Any, Any]):
             return self._judge(asked)
         except Exception as error:  # noqa: BLE001 - the outermost tool boundary: a guard that fails refuses
             fault = type(error).__name__
-        called = _Called.of(asked.value)
+        called = Called.of(asked.value)
         _log.error("the guard failed before %s with %s", called.name, fault)
-        return _message(guard_failed(called.name), called)
+        return message_of(guard_failed(called.name), called)
 
     def _judge(self, asked: Boxed[ToolCallRequest]) -> _Place | ToolMessage:
         """A tool that has a guard of its own is judged here and in its body; one that has none enters here."""
-        request, called = asked.value, _Called.of(asked.value)
+        request, called = asked.value, Called.of(asked.value)
         agent, outer = self._agent(request), frame()
         found, carried = self._session(request.state), agent.gate_of(request.tool)
         specs = agent.known(outer.specs)
@@ -300,7 +299,7 @@ class CoverageMiddleware(AgentMiddleware[CoverageState, Any, Any]):
             if body.decides(args.value):
                 return place
         if carried is None and is_unseen and is_judged(gate.spec):
-            return _message(gate.refuse_unseen(), called)
+            return message_of(gate.refuse_unseen(), called)
         entered = gate.enter(
             args.value, session=found, turn=turn, call_id=called.call_id, tentative=carried is not None
         )
@@ -309,11 +308,11 @@ class CoverageMiddleware(AgentMiddleware[CoverageState, Any, Any]):
                 return place
             if carried is not None:
                 gate.note_refusal(entered, args.take(), session=found, turn=turn)
-            return _message(entered, called)
+            return message_of(entered, called)
         hidden = None if carried is not None else hides_its_ids(gate, entered, aliases=_aliases(asked.value.tool))
         if hidden is not None:
             gate.note_refusal(hidden, args.take(), session=found, turn=turn)
-            return _message(hidden, called)
+            return message_of(hidden, called)
         if carried is None and found is not None and called.call_id is not None and gate.spec.effect != "read":
             found.note_call(called.call_id)
         return place if carried is not None else replace(place, entered=entered)
@@ -386,66 +385,3 @@ def _is_closed(spec: Spec) -> bool:
 def _body_decides(reply: Reply) -> bool:
     told = (reply.artifact or {}).get("unabridged", {})
     return told.get("error") == "invalid_request" or _BODY_DECIDES.issuperset(told.get("codes", ("",)))
-
-
-@dataclass(frozen=True, slots=True)
-class _Called:
-    """What is left of a call where its arguments are of no use any more."""
-
-    name: str
-    call_id: str | None
-    is_of_tool: bool
-
-    @classmethod
-    def of(cls, request: ToolCallRequest) -> Self:
-        return cls(request.tool_call["name"], request.tool_call["id"], request.tool is not None)
-
-
-def _message(reply: Reply, called: _Called) -> ToolMessage:
-    return ToolMessage(
-        reply.content, artifact=reply.artifact, name=called.name, tool_call_id=called.call_id, status="error"
-    )
-
-
-def _left(gate: Gate, entered: Entered, called: _Called, answer: Boxed[Answer]) -> Answer:
-    """Records what a tool without a guard of its own gave back, and gives it on as it is."""
-    if isinstance(answer.value, ToolMessage) and not called.is_of_tool and is_of_no_tool(answer.value):
-        if entered.session is not None and answer.value.tool_call_id:
-            entered.session.note_call(answer.value.tool_call_id)
-        return answer.take()
-    if _repeats_arguments(answer.value):
-        gate.fail(entered, Fault("ValidationError"))
-        return _message(invalid_request(gate.name, [("arguments", "do not fit this tool")]), called)
-    if _says_error(answer.value) and not isinstance(gate.spec, UndeclaredSpec):
-        gate.fail(entered, Fault("ValueError"))
-        return answer.take()
-    reply = gate.leave(entered, told_by(answer.value, gate.spec))
-    if entered.write is not None and not reply.passes:
-        return ToolMessage(reply.content, name=gate.name, tool_call_id=called.call_id)
-    return answer.take()
-
-
-def _narrowed(request: ToolCallRequest, entered: Entered) -> ToolCallRequest:
-    """Returns the request with the targets that the write was narrowed to."""
-    if not entered.changes:
-        return request
-    call = request.tool_call
-    return request.override(tool_call={**call, "args": {**call["args"], **entered.changes}})
-
-
-def _repeats_arguments(answer: Answer) -> bool:
-    """Tells whether LangGraph says of a call that its arguments do not fit: it repeats all of them."""
-    return _says_error(answer) and str(getattr(answer, "content", "")).startswith("Error invoking tool")
-
-
-def _says_error(answer: Answer) -> bool:
-    return isinstance(answer, ToolMessage) and answer.status == "error"
-
-
-def _leave_by(gate: Gate, entered: Entered, failed: Boxed[BaseException]) -> None:
-    if isinstance(failed.value, interrupts()):
-        gate.withdraw(entered)
-    elif isinstance(failed.value, Exception):
-        gate.fail(entered, Fault.of(failed.value))
-    else:
-        gate.cancel(entered)

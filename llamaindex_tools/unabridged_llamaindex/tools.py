@@ -11,10 +11,7 @@ import copy
 import functools
 import inspect
 import logging
-import threading
 from collections.abc import Awaitable, Callable, Mapping
-from concurrent.futures import Future
-from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Self, cast
 
@@ -44,6 +41,7 @@ from unabridged.gate.boundary import arun_body, run_body
 from unabridged.gate.refusing import guard_failed
 from workflows.runtime.types.results import WaitingForEvent
 
+from .abandoning import within
 from .arguments import Given, OpenSignature, Parameters, Sent, with_deadline
 from .run import Run, find_run, find_run_now, recording
 
@@ -347,7 +345,7 @@ def _function_bodies(tool: BaseTool, parameters: Parameters) -> tuple[Body, Call
 
     def body(sent: Sent, deadline_s: float | None) -> Any:
         given, limit = parameters.ready(sent, deadline_s=deadline_s)
-        value = fn(**given.kwargs) if limit is None else _within(limit, lambda: fn(**given.kwargs))
+        value = fn(**given.kwargs) if limit is None else within(limit, lambda: fn(**given.kwargs))
         return value if tool._callback is None else answer(value, tool._run_sync_callback(value), sent)
 
     async def async_body(sent: Sent, deadline_s: float | None) -> Any:
@@ -368,7 +366,7 @@ def _tool_bodies(tool: BaseTool, parameters: Parameters) -> tuple[Body, Callable
     def body(sent: Sent, deadline_s: float | None) -> Any:
         given, limit = parameters.ready(sent, deadline_s=deadline_s)
         called = cast(Callable[..., Any], tool)
-        return called(**given.kwargs) if limit is None else _within(limit, lambda: called(**given.kwargs))
+        return called(**given.kwargs) if limit is None else within(limit, lambda: called(**given.kwargs))
 
     async def async_body(sent: Sent, deadline_s: float | None) -> Any:
         given, limit = parameters.ready(sent, deadline_s=deadline_s)
@@ -378,21 +376,6 @@ def _tool_bodies(tool: BaseTool, parameters: Parameters) -> tuple[Body, Callable
             return await asyncio.to_thread(cast(Callable[..., Any], tool), **given.kwargs)
 
     return body, async_body
-
-
-def _within(limit_s: float, body: Callable[[], Any]) -> Any:
-    """Runs sync code for so long at most; what goes on after that is abandoned, and holds back no exit."""
-    late: Future[Any] = Future()
-    context = copy_context()
-
-    def work() -> None:
-        try:
-            late.set_result(context.run(body))
-        except BaseException as error:  # noqa: BLE001 - it is raised where the caller waits
-            late.set_exception(error)
-
-    threading.Thread(target=work, name="unabridged-read", daemon=True).start()
-    return late.result(timeout=limit_s)
 
 
 def _seal(tool: FunctionTool, door: Door) -> None:

@@ -54,13 +54,13 @@ def drive(steps: Steps) -> Reply | None:
         step = next(steps)
         while True:
             try:
-                value = step.take()
-                if inspect.isawaitable(value):
-                    value = _waited_for(value)
+                held = Boxed(step.take())
+                if inspect.isawaitable(held.value):
+                    held = Boxed(_waited_for(held.take()))
             except Exception as error:  # noqa: BLE001 - it is raised where the step was asked for
                 failed = Boxed(error)
             else:
-                step = steps.send(value)
+                step = steps.send(held.take())
                 continue
             step = steps.throw(failed.take())
     except StopIteration as stop:
@@ -74,13 +74,13 @@ async def adrive(steps: Steps) -> Reply | None:
         step = next(steps)
         while True:
             try:
-                value = step.take()
-                if inspect.isawaitable(value):
-                    value = await value
+                held = Boxed(step.take())
+                if inspect.isawaitable(held.value):
+                    held = Boxed(await held.take())
             except Exception as error:  # noqa: BLE001 - it is raised where the step was asked for
                 failed = Boxed(error)
             else:
-                step = steps.send(value)
+                step = steps.send(held.take())
                 continue
             step = steps.throw(failed.take())
     except StopIteration as stop:

@@ -249,8 +249,7 @@ class Write:
         ask(self.session, card.question, until=card.expires_at)
         decision, why = None, ""
         try:
-            answer = yield Step(self._approve, replace(card))
-            decision = self._answered(self.session, answer, card, lapses_at)
+            decision = self._answered(self.session, (yield Step(self._approve, replace(card))), card, lapses_at)
         except (TicketRefused, ApprovalStale, InvalidInput) as error:
             why = str(error)
         if decision is None:
