@@ -6,7 +6,9 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from actions.kit import archive
 from langchain_kit import result
+from unabridged.actions import Action
 from unabridged.demo.hasty import Call, Move, Say
 from unabridged.demo.runs import Runner, Step, find_runner
 from unabridged_langchain.demo import run
@@ -17,7 +19,7 @@ class Errand:
 
     prompt = "Archive the accounts that nobody owns."
     reads: dict[str, Any] = {"list_accounts": {"resource": "accounts"}}
-    writes: dict[str, Any] = {"archive_accounts": {"relies_on": ["accounts"], "targets": "account_ids"}}
+    principal = "demo"
 
     def __init__(self) -> None:
         self.archived: list[str] = []
@@ -28,7 +30,11 @@ class Errand:
 
     @property
     def guarded(self) -> tuple[Callable[..., Any], ...]:
-        return self.list_accounts, self.archive_accounts
+        return (self.list_accounts,)
+
+    @property
+    def actions(self) -> tuple[Action, ...]:
+        return (archive(lambda command: self.archived.append(command.target), output=None, relies_on=["accounts"]),)
 
     def list_plain(self) -> str:
         """Lists accounts."""
@@ -38,7 +44,7 @@ class Errand:
         """Lists accounts."""
         return result([{"id": "a-1"}], "MORE_PAGES_AVAILABLE", resource="accounts")
 
-    def archive_accounts(self, account_ids: list[str]) -> str:
+    def archive_accounts(self, tenant: str, account_ids: list[str]) -> str:
         """Archives accounts."""
         self.archived += account_ids
         return json.dumps({"archived": account_ids})
@@ -47,7 +53,7 @@ class Errand:
         if not history:
             return (Call("list_accounts" if self.is_guarded else "list_plain", {}),)
         if history[-1].tool != "archive_accounts":
-            return (Call("archive_accounts", {"account_ids": ["a-1"]}),)
+            return (Call("archive_accounts", {"tenant": "acme", "account_ids": ["a-1"]}),)
         return Say("Done. Nothing is left.")
 
     is_guarded = False

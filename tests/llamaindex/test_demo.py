@@ -7,7 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
+from actions.kit import archive
 from llama_scripts import result
+from unabridged.actions import Action
 from unabridged.contract import InvalidInput
 from unabridged.demo.hasty import Call, Move, Say
 from unabridged.demo.runs import Runner, Step, find_runner
@@ -19,7 +21,7 @@ class Errand:
 
     prompt = "Archive the accounts that nobody owns."
     reads: dict[str, Any] = {"list_accounts": {"resource": "accounts"}}
-    writes: dict[str, Any] = {"archive_accounts": {"relies_on": ["accounts"], "targets": "account_ids"}}
+    principal = "demo"
 
     def __init__(self) -> None:
         self.archived: list[str] = []
@@ -30,7 +32,11 @@ class Errand:
 
     @property
     def guarded(self) -> tuple[Callable[..., Any], ...]:
-        return self.list_accounts, self.archive_accounts
+        return (self.list_accounts,)
+
+    @property
+    def actions(self) -> tuple[Action, ...]:
+        return (archive(lambda command: self.archived.append(command.target), output=None, relies_on=["accounts"]),)
 
     def list_plain(self) -> str:
         """Lists accounts."""
@@ -40,7 +46,7 @@ class Errand:
         """Lists accounts."""
         return result("partial", items=[{"id": "a-1"}], resource="accounts")
 
-    def archive_accounts(self, account_ids: list[str]) -> str:
+    def archive_accounts(self, tenant: str, account_ids: list[str]) -> str:
         """Archives accounts."""
         self.archived += account_ids
         return json.dumps({"archived": account_ids})
@@ -50,7 +56,7 @@ class Errand:
         if not tools:
             return (Call("list_plain" if not hasattr(self, "is_guarded") else "list_accounts", {}),)
         if tools[-1] != "archive_accounts":
-            return (Call("archive_accounts", {"account_ids": ["a-1"]}),)
+            return (Call("archive_accounts", {"tenant": "acme", "account_ids": ["a-1"]}),)
         return Say("Done. Nothing is left.")
 
 
