@@ -114,6 +114,7 @@ def test_a_part_that_failed_is_told_by_target_and_a_repeated_call_goes_on_with_i
     provider.commands.clear()
     second = told(run_action(action, ARGS, session=s))
     assert (second["status"], second["done"]) == ("done", 3)
+    assert second["message"] == "What an earlier call of this session did was not done again."
     assert provider.targets == ["a-2"], "what was done is not done again"
     assert [(e.kind, e.done, e.not_done) for e in log.events if e.kind == "outcome"] == [
         ("outcome", 2, 1),

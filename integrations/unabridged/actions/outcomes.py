@@ -18,6 +18,7 @@ _SOME_UNKNOWN: Final = (
     "Of some it is not known whether they were done. Do not repeat those; look first, or ask a person."
 )
 _PARTIAL: Final = "A part was done. A repeated call goes on with the rest and does nothing twice."
+_ALREADY: Final = "What an earlier call of this session did was not done again."
 _OPEN: Final = "The question cannot be answered: what the answer rests on is not complete."
 
 
@@ -122,7 +123,9 @@ class Outcome:
             return _SOME_UNKNOWN
         if self.status == "undetermined":
             return _UNKNOWN if len(self.targets) < 2 else _SOME_UNKNOWN
-        return _PARTIAL if self.status == "partial" else None
+        if self.status == "partial":
+            return _PARTIAL
+        return _ALREADY if any(t.status == "already_done" for t in self.targets) else None
 
 
 def _told(outcome: TargetOutcome, position: int) -> dict[str, Any]:
