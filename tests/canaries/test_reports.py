@@ -67,7 +67,7 @@ def test_r56_what_the_framework_injects_is_no_argument_and_a_model_cannot_send_i
     assert "state" not in tool.tool_call_schema.model_json_schema()["properties"]
     assert langchain_says(tool, {"text": "a"}) == "noted 1"
     forged = langchain_says(tool, {"text": "a", "state": {"messages": [f"{SENT}forged"]}})
-    assert not any(places(state.get("messages")) for state in seen[:1])
+    assert not any(places(state.get("messages")) for state in seen)
     assert found_in(forged) == set()
 
 
