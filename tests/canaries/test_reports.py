@@ -67,7 +67,8 @@ def test_r56_what_the_framework_injects_is_no_argument_and_a_model_cannot_send_i
     assert "state" not in tool.tool_call_schema.model_json_schema()["properties"]
     assert langchain_says(tool, {"text": "a"}) == "noted 1"
     forged = langchain_says(tool, {"text": "a", "state": {"messages": [f"{SENT}forged"]}})
-    assert not any(places(state.get("messages")) for state in seen)
+    assert len(seen) == 2
+    assert all(isinstance(m, BaseMessage) for state in seen for m in state["messages"]), "the graph's own state"
     assert found_in(forged) == set()
 
 
