@@ -10,7 +10,7 @@ from canaries.desk import BAD, GOOD, Provider, refund
 from canaries.watching import SAID, SENT, UP, Watch, customer, found_in, places
 from chat_scripts import calls, scripted
 from langchain.agents import create_agent
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.tools import StructuredTool
 from langgraph.prebuilt import InjectedState, ToolNode
 from unabridged.evidence import session
