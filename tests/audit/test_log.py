@@ -322,7 +322,7 @@ def test_a_log_that_is_being_written_is_intact_at_any_time(tmp_path: Path) -> No
     thread = threading.Thread(target=work)
     thread.start()
     try:
-        for _ in range(15):
+        for _ in range(10):
             assert checked(path) == []
     finally:
         done.set()

@@ -179,15 +179,15 @@ class _Walk:
         self.line, self.turned, self.opened = 0, 0, False
         self.chain.cut()
 
-    def ends(self, *, last: bool) -> None:
-        """Leaves a file."""
+    def ends(self, *, last: bool, goes_on: bool = False) -> None:
+        """Leaves a file. `goes_on`: the log has got another one meanwhile, which is not looked at any more."""
         if self.torn_from is not None:
             if last:
                 self.found("torn", line=self.torn_line)
             else:
                 self._unsealed()
             self.torn_from = None
-        if last and self.turned:
+        if last and self.turned and not goes_on:
             self.found("file_missing", line=0)
 
 
@@ -226,12 +226,15 @@ def verify(
         known.setdefault(noted_head.n, set()).add(noted_head.hash)
     walk = _Walk(known)
     files = _files_of(path)
+    listed, goes_on = len(files), False
     for place, (number, file) in enumerate(files):  # a log that is being written may get a file meanwhile
         walk.begins(str(file), number)
         _walk_file(walk, file, processes, strict)
         if place == len(files) - 1 and walk.turned == number + 1:
-            files += [(n, found) for n, found in _files_of(path) if n == walk.turned]
-        walk.ends(last=place == len(files) - 1)
+            newer = [(n, found) for n, found in _files_of(path) if n >= walk.turned]
+            files += newer if len(files) == listed else ()  # once, since a busy log gets files without end
+            goes_on = len(files) > listed and bool(newer)
+        walk.ends(last=place == len(files) - 1, goes_on=goes_on)
     _conclude(walk, noted_head, key)
     return _verification(walk, files)
 
