@@ -447,7 +447,7 @@ GATE: Final = (
     m("a failed tool found nothing", "unabridged.gate.values:unavailable", _failed_tool_found_nothing,
       _RUNTIME + "test_a_tool_that_raises_is_an_unavailable_read_and_its_text_goes_nowhere"),
     m("the text of an error is told", "unabridged.gate.runtime:Gate.fail", _error_is_told,
-      "gate/test_small_parts.py::test_an_error_of_a_body_is_a_reply_without_its_text"),
+      _RUNTIME + "test_a_tool_that_raises_is_an_unavailable_read_and_its_text_goes_nowhere"),
     m("a refused value is echoed", "unabridged.gate.arguments:problems_of", _value_is_echoed,
       "gate/test_small_parts.py::test_a_schema_tells_fields_and_rules_and_no_value"),
     m("any record answers a lookup", "unabridged.gate.values:_answers_its_key", gives(True),
