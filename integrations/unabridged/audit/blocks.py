@@ -17,10 +17,10 @@ from typing import Final
 from .chain import SEGMENT, Chain
 from .lines import EVENTS, MAX_LINE, START
 
-BLOCK: Final = 1 << 18
+BLOCK: Final = 1 << 19
 _N: Final = 120
 _DIGITS: Final = 19
-_MORE: Final = 1 << 17
+_MORE: Final = 1 << 16
 _MOST: Final = 1 << 20
 _LINK: Final = slice(9, 73)
 _REF: Final = slice(82, 114)
