@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from actions.kit import SENTINEL, Archived, Provider, Token, archive
+from audit_kit import Log
 from evidence.made_reads import at as moment
 from evidence.made_reads import frozen, made
-from gate.test_writing import Log
 from pydantic import BaseModel, ConfigDict
 from unabridged import session
 from unabridged.actions import Action, ExecutorError, Grants, reference

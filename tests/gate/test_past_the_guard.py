@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from audit_kit import Log
 from evidence.made_reads import made
-from gate.write_cases import IDS, PART, WHOLE, Case, Log, codes, told
+from gate.write_cases import IDS, PART, WHOLE, Case, codes, told
 from unabridged.actions.approvals import Decision
 from unabridged.gate import FromArgument, WriteSpec
 

@@ -7,9 +7,10 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from audit_kit import Log
 from evidence.made_reads import at as moment
 from evidence.made_reads import frozen, made, page
-from gate.write_cases import IDS, PART, WHOLE, Case, Log, Person, codes, inside_a_loop, told
+from gate.write_cases import IDS, PART, WHOLE, Case, Person, codes, inside_a_loop, told
 from unabridged import session
 from unabridged.actions.approvals import ApprovalStale, Card, Decision, Threshold, approve
 from unabridged.contract import InvalidInput, RetryWithDeadline, new_handle

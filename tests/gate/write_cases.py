@@ -10,32 +10,11 @@ from typing import Any
 from evidence.made_reads import at as moment
 from unabridged import session
 from unabridged.actions.approvals import Card
-from unabridged.audit import AuditEvent, AuditFailed
 from unabridged.evidence import MemoryLedger, Session
 from unabridged.gate import Entered, Gate, Reply, WriteSpec
 from unabridged.gate.boundary import arun_body, run_body
 
 IDS = ["k4narie-1", "k4narie-2", "k4narie-3"]
-
-
-class Log:
-    """An audit sink that keeps its events, and fails for the kinds that it is told to."""
-
-    def __init__(self, *fails: str) -> None:
-        self.events: list[AuditEvent] = []
-        self.fails = fails
-
-    def write(self, event: AuditEvent) -> None:
-        if event.kind in self.fails:
-            raise AuditFailed(rule="no space is left")
-        self.events.append(event)
-
-    def digest(self, value: Any, *, session: str | None = None) -> str:
-        return "0" * 32
-
-    @property
-    def kinds(self) -> list[str]:
-        return [event.kind for event in self.events]
 
 
 class Case:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from audit_kit import Log
 from chat_scripts import calls, scripted
 from langchain.agents import create_agent
 from langchain_core.messages import HumanMessage
@@ -15,7 +16,6 @@ from langchain_kit import ROWS, Shop, call, codes, document, result, results
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 from unabridged.actions.approvals import Card, Decision
-from unabridged.audit import AuditEvent, AuditFailed
 from unabridged.evidence import session
 from unabridged_langchain import (
     CallRefused,
@@ -28,24 +28,6 @@ from unabridged_langchain import (
 )
 
 HI = {"messages": [HumanMessage("Archive what nobody owns.")]}
-
-
-class Log:
-    def __init__(self, *fails: str) -> None:
-        self.events: list[AuditEvent] = []
-        self.fails = fails
-
-    def write(self, event: AuditEvent) -> None:
-        if event.kind in self.fails:
-            raise AuditFailed(rule="no space is left")
-        self.events.append(event)
-
-    def digest(self, value: Any, *, session: str | None = None) -> str:
-        return "0" * 32
-
-    @property
-    def told(self) -> list[tuple[str, str, str | None]]:
-        return [(e.kind, e.action, e.outcome or e.verdict) for e in self.events]
 
 
 def tools_of(shop: Shop, **keywords: Any) -> list[Any]:

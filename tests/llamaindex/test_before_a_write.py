@@ -6,35 +6,17 @@ import json
 from typing import Any
 
 import pytest
+from audit_kit import Log
 from llama_index.core.agent.workflow import FunctionAgent
 from llama_index.core.tools import FunctionTool
 from llama_index.core.workflow import Context, HumanResponseEvent, InputRequiredEvent
 from llama_scripts import alone_or_in_workflow, case, result, script, told
 from unabridged import session
 from unabridged.actions.approvals import Card, Decision
-from unabridged.audit import AuditEvent, AuditFailed
 from unabridged.contract import InvalidInput
 from unabridged_llamaindex import CoverageFunctionAgent, protect
 
 IDS = ["o-1", "o-2"]
-
-
-class Log:
-    def __init__(self, *fails: str) -> None:
-        self.events: list[AuditEvent] = []
-        self.fails = fails
-
-    def write(self, event: AuditEvent) -> None:
-        if event.kind in self.fails:
-            raise AuditFailed(rule="no space is left")
-        self.events.append(event)
-
-    def digest(self, value: Any, *, session: str | None = None) -> str:
-        return "0" * 32
-
-    @property
-    def told(self) -> list[tuple[str, str, str | None]]:
-        return [(e.kind, e.action, e.outcome or e.verdict) for e in self.events]
 
 
 def tools_of(written: list[Any], **keywords: Any) -> list[Any]:

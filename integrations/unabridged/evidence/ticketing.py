@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -75,13 +75,7 @@ class SessionTickets:
         Raises:
             TicketRefused: it is not good for this, here and now.
         """
-        with self._session._turn() as (journal, now):
-            if not journal.alive:
-                raise TicketRefused
-            desk = self._session.ledger.desk
-            return desk.look(
-                token, kind=kind, session=self._session.key.digest, action=action, audience=audience, now=now
-            )
+        return self._presented(self._session.ledger.desk.look, token, kind, action, audience)
 
     def redeem(
         self, token: object, *, kind: TicketKind, action: str | None = None, audience: str | None = None
@@ -91,13 +85,17 @@ class SessionTickets:
         Raises:
             TicketRefused: it is not good for this, here and now.
         """
+        return self._presented(self._session.ledger.desk.redeem, token, kind, action, audience)
+
+    def _presented(
+        self, verb: Callable[..., Ticket], token: object, kind: TicketKind, action: str | None, audience: str | None
+    ) -> Ticket:
+        """Presents a token at the desk, under the key of the session and by its clock."""
         with self._session._turn() as (journal, now):
             if not journal.alive:
                 raise TicketRefused
-            desk = self._session.ledger.desk
-            return desk.redeem(
-                token, kind=kind, session=self._session.key.digest, action=action, audience=audience, now=now
-            )
+            session = self._session.key.digest
+            return verb(token, kind=kind, session=session, action=action, audience=audience, now=now)
 
     def select(self, result: ReadResult, ids: Iterable[Any], *, action: str, ttl_s: float = 300.0) -> Selection:
         """Returns a selection of ids of a complete read; see `ReadResult.select`.

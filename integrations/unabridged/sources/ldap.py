@@ -129,12 +129,7 @@ def read_ldap(
     query = Query.of(resource)
     if query.page_size is None:
         query = replace(query, page_size=_PAGE_SIZE)
-    search = {
-        "search_base": base,
-        "search_filter": filter,
-        "search_scope": _SCOPES[scope],
-        "attributes": list(attributes),
-    }
+    search = {"search_base": base, "search_filter": filter, "search_scope": _SCOPES[scope], "attributes": [*attributes]}
     time = clock or SystemClock()
     directory = _Directory(connection, search, frozenset(name.lower() for name in single), time)
     return walked({**_PROFILE, "name": "ldap"}, query, transport=directory, budget=budget, clock=time)
