@@ -17,7 +17,7 @@ from typing import Final
 from .chain import SEGMENT, Chain
 from .lines import EVENTS, MAX_LINE, START
 
-BLOCK: Final = 1 << 19
+BLOCK: Final = 1 << 20
 _N: Final = 120
 _DIGITS: Final = 19
 _MORE: Final = 1 << 16
@@ -25,7 +25,10 @@ _MOST: Final = 1 << 20
 _LINK: Final = slice(9, 73)
 _REF: Final = slice(82, 114)
 _KIND: Final = b',"kind":"'
-_CONSTANT: Final = ((0, START[0]), (76, ord("r")), (81, ord('"')), (114, ord('"')), (119, ord(":")))
+_HEAD: Final = 76
+"""Where the beginning of a line is looked at from: its reference, number and kind. The link before them is looked at
+with its segment."""
+_CONSTANT: Final = ((76, ord("r")), (81, ord('"')), (114, ord('"')), (119, ord(":")))
 _BEGINS: Final = b"%s%s" % (str(SEGMENT)[1:].encode(), _KIND)
 """What stands in each line that begins a segment, but for those of a file."""
 _BACK: Final = 256
@@ -92,7 +95,7 @@ def _line_with(data: bytes, place: int) -> int:
 
 
 def _run(data: bytes, after: bytes, wanted: Sequence[int], *, strict: bool = False) -> Run | None:
-    if not data.endswith(b"\n") or not data.isascii():
+    if not data.startswith(START) or not data.endswith(b"\n") or not data.isascii():
         return None
     lines = data.split(b"\n")
     lines.pop()
@@ -100,7 +103,8 @@ def _run(data: bytes, after: bytes, wanted: Sequence[int], *, strict: bool = Fal
     if not 0 < digits < _DIGITS or not data[_N : _N + digits].isdigit():
         return None
     width = _N + digits + len(_KIND) + 1
-    heads = b"".join([line[:width] for line in lines])
+    heads = b"".join([line[_HEAD:width] for line in lines])
+    width -= _HEAD
     first = int(data[_N : _N + digits])
     if len(heads) != width * count or not _is_usual(heads, width, first, digits):
         return None
@@ -123,12 +127,12 @@ def _is_usual(heads: bytes, width: int, first: int, digits: int) -> bool:
     Where numbers become a digit more they are not, and the lines are looked at one by one.
     """
     count = len(heads) // width
-    for place, byte in (*_CONSTANT, (_N + digits, _KIND[0]), (width - 2, _KIND[-1])):
-        if heads[place::width].count(byte) != count:
+    for place, byte in (*_CONSTANT, (_N + digits, _KIND[0]), (_HEAD + width - 2, _KIND[-1])):
+        if heads[place - _HEAD :: width].count(byte) != count:
             return False
     last = first + count - 1
     return last < 10**digits and all(
-        heads[_N + place :: width] == _digits(first, last, 10 ** (digits - 1 - place)) for place in range(digits)
+        heads[_N - _HEAD + place :: width] == _digits(first, last, 10 ** (digits - 1 - place)) for place in range(digits)
     )
 
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from .blocks import Block, Run, run_of
 
-_WORTH_IT: Final = 256
+_WORTH_IT: Final = 128
 """Fewer blocks are looked at faster than a process begins."""
 
 Found = tuple[int, int, Run | None]
@@ -25,4 +25,4 @@ def runs_of(blocks: Sequence[Block], wanted: Sequence[int], processes: int, stri
     alone = threading.active_count() == 1
     method = "fork" if alone and "fork" in multiprocessing.get_all_start_methods() else "spawn"
     with multiprocessing.get_context(method).Pool(processes) as pool:
-        yield from pool.imap(partial(run_of, wanted=wanted, strict=strict), blocks, chunksize=16)
+        yield from pool.imap(partial(run_of, wanted=wanted, strict=strict), blocks, chunksize=8)
