@@ -63,6 +63,7 @@ def whole(**changes: Any) -> dict[str, Any]:
         finding_count=2,
         incomplete_reasons=[],
         continuation={"kind": "none"},
+        proof={"level": "end_marker", "end": "absent", "count": None, "basis": "document"},
         sources=[],
         item_cuts=[],
     )
@@ -98,6 +99,8 @@ def test_the_example_of_the_contract_round_trips_key_for_key() -> None:
         (whole(continuation={"kind": "next_page", "handle": "h_1"}), "complete_has_nothing_to_continue"),
         (whole(scope={**whole()["scope"], "intent": "sample"}), "a_sample_is_never_complete"),
         (whole(sources=[{"name": "eu", "status": "unavailable"}]), "complete_when_every_source_is"),
+        (whole(proof={"level": "none"}), "complete_has_a_proof"),
+        (whole(proof=example()["proof"]), "complete_has_a_proof"),
         (whole(total={"value": 2, "kind": "unknown"}), "total_unknown_exactly_without_value"),
         (whole(total={"value": None, "kind": "exact"}), "total_unknown_exactly_without_value"),
         (whole(item_cuts=[{"item": "a", "field": "b", "why": "no_access"}]), "a_cut_item_is_a_reason"),
@@ -123,6 +126,14 @@ def test_a_contradictory_document_is_refused_by_the_name_of_the_rule(document: A
     with pytest.raises(ContractViolation) as caught:
         from_wire(document)
     assert caught.value.rule == rule
+
+
+def test_a_complete_document_that_names_no_proof_rests_on_the_word_of_its_maker() -> None:
+    silent = whole()
+    del silent["proof"]
+    declared = {"level": "end_marker", "end": "declared", "count": None, "basis": "declared"}
+    assert from_wire(silent).to_wire()["proof"] == declared
+    assert from_wire(from_wire(silent).to_wire()) == from_wire(silent)
 
 
 @pytest.mark.parametrize(

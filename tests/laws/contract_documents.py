@@ -113,7 +113,7 @@ def results(draw: st.DrawFn) -> ReadResult:
     proof = draw(
         st.builds(
             Proof,
-            level=st.sampled_from(["none", "end_marker", "counted", "snapshot"]),
+            level=st.sampled_from([*([] if status == "complete" else ["none"]), "end_marker", "counted", "snapshot"]),
             end=st.none() | st.just("absent"),
             count=st.none() | st.integers(0, 5),
             basis=st.none() | st.sampled_from(["document", "server"]),

@@ -15,6 +15,7 @@ from mutants.of_audit import AUDIT
 from mutants.of_canaries import CANARIES
 from mutants.of_executors import EXECUTORS
 from mutants.of_guards import GUARDS
+from mutants.of_reading import READING
 from mutants.of_sql import SQL
 from unabridged.contract import build_result
 from unabridged.evidence import Verdict
@@ -529,6 +530,7 @@ SOURCES: Final = (
 )  # fmt: skip
 MUTANTS: Final = (
     *READER,
+    *READING,
     *CONTRACT,
     *AUDIT,
     *CANARIES,

@@ -37,6 +37,8 @@ _OPEN_OBJECTS = frozenset({"filters", "native", "observed"})
 _ASIDE = frozenset({"_resume", "_ids"})
 _AnyResult = TypeVar("_AnyResult", bound="Result")
 _SHORT_CUTS = frozenset({"no_access", "source_failed", "abridged"})
+_DECLARED = Proof(level="end_marker", end="declared", basis="declared")
+"""The proof of a complete result whose maker names none: the end is their own statement."""
 
 
 class Result(BaseModel):
@@ -114,6 +116,8 @@ class Result(BaseModel):
             raise ContractViolation(rule="a_sample_is_never_complete", field="scope.intent")
         if self.sources and any(s.status != "complete" for s in self.sources):
             raise ContractViolation(rule="complete_when_every_source_is", field="sources")
+        if self.proof.level == "none":
+            raise ContractViolation(rule="complete_has_a_proof", field="proof.level")
 
     def _check_incomplete(self, codes: set[str]) -> None:
         if not codes:
@@ -309,6 +313,8 @@ def _with_derived(data: Mapping[str, Any], *, status: str) -> dict[str, Any]:
     if "consistency" not in filled:
         lost = "CONSISTENCY_LOST" in codes
         filled["consistency"] = "not_established" if lost or items is None else "interval"
+    if whole and "proof" not in filled:
+        filled["proof"] = _DECLARED
     return filled
 
 
@@ -352,7 +358,7 @@ def build_result(
         scope: what was asked.
         read: the header of the read.
         **parts: any further field of a result, such as `continuation` or `proof`. A proof is dropped to level
-            `none` unless the result is complete.
+            `none` unless the result is complete; a complete one without a proof is `declared` by its maker.
 
     Raises:
         ContractViolation: the parts contradict each other.
