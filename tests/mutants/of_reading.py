@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from mutants.mutating import Mutant
+from unabridged.reading import deadlines
 
 
 def _proof_is_not_looked_at(right: Any) -> Any:
@@ -15,10 +16,22 @@ def _proof_is_not_looked_at(right: Any) -> Any:
     return check
 
 
+def _only_waits_are_bounded(_: Any) -> Any:
+    def bounded(read: Any) -> Any:
+        return lambda max_bytes, timeout=None: read(max_bytes, deadlines._within(timeout))
+
+    return bounded
+
+
 READING: Final = (
     Mutant(
         name="a complete document needs no proof",
         target="unabridged.contract.results:Result._check_complete", wrong=_proof_is_not_looked_at,
         killers=["tests/contract/test_wire.py::test_a_contradictory_document_is_refused_by_the_name_of_the_rule"],
+    ),
+    Mutant(
+        name="a deadline bounds waits alone", target="unabridged.reading.deadlines:_bounded",
+        wrong=_only_waits_are_bounded,
+        killers=["tests/reading/test_hostile_server.py::test_answers_before_the_answer_without_end_stop_with_the_time"],
     ),
 )  # fmt: skip

@@ -260,6 +260,21 @@ def test_a_head_that_drips_ends_with_the_time_too() -> None:
     assert codes(result) <= {"TIME_BUDGET_EXCEEDED", "SOURCE_UNAVAILABLE"}
 
 
+def test_answers_before_the_answer_without_end_stop_with_the_time() -> None:
+    outlasted = threading.Event()
+
+    def respond(call: Call) -> None:
+        until = time.monotonic() + PATIENT_S / 10
+        while time.monotonic() < until:  # there is always something to read, so that no read ever waits
+            call.write(b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" * 200)
+        outlasted.set()
+
+    with serving(respond) as server, bounded(mib=20):
+        result = attacked(server, max_seconds=1)
+    assert keys(result) == {"TIME_BUDGET_EXCEEDED:max_seconds"}
+    assert not outlasted.is_set()
+
+
 async def test_a_head_that_drips_ends_with_the_time_on_an_event_loop() -> None:
     is_over = threading.Event()
 

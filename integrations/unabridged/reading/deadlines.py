@@ -106,7 +106,12 @@ def watch(event: str, info: Mapping[str, Any]) -> None:
 
 
 def _bounded(read: Callable[..., bytes]) -> Callable[..., bytes]:
+    """Bounds each read, also where something is always there to be read and no read has to wait."""
+
     def read_in_time(max_bytes: int, timeout: float | None = None) -> bytes:
+        moment = _deadline.get()
+        if moment is not None and time.monotonic() > moment:
+            raise TimeoutError
         return read(max_bytes, _within(timeout))
 
     return read_in_time

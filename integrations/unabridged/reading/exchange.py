@@ -145,7 +145,7 @@ class Exchange:
 
     def fault_of(self, error: Exception) -> Fault:
         """Returns what an exception of the client means."""
-        if isinstance(error, self._lib.TimeoutException):
+        if isinstance(error, self._lib.TimeoutException | TimeoutError):
             return self.timed_out()
         if self._status is not None:
             return Fault("short_body", status=self._status, headers=self._headers)
