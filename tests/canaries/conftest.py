@@ -16,7 +16,7 @@ _THEIRS = (
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.parent == Path(__file__).parent and (
-            "llamaindex" in item.path.name or "framework" in item.path.name or "transcripts" in item.path.name
+            "llamaindex" in item.nodeid or "framework" in item.path.name or "transcripts" in item.path.name
         ):
             for rule in _THEIRS:
                 item.add_marker(pytest.mark.filterwarnings(rule))

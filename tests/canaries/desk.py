@@ -59,6 +59,11 @@ BAD: Final[dict[str, dict[str, Any]]] = {
 }
 
 
+def said(secret: str) -> str:
+    """Returns what a failure says: it quotes a credential, an address and a customer."""
+    return f"{SAID}text of {secret} for 10.0.0.9: {customer(SAID)}"
+
+
 class Provider:
     """Does refunds. `mode` says what becomes of the next ones.
 
@@ -82,7 +87,7 @@ class Provider:
 
     def answer(self) -> Any:
         """Answers, or fails, whoever asks."""
-        where = f"{SAID}text of {self.secret} for 10.0.0.9: {customer(SAID)}"
+        where = said(self.secret)
         match self.mode:
             case "rejected":
                 try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -73,15 +74,40 @@ class Task:
 
 
 async def run_task(
-    provider: Any, means: Means, *, is_async: bool, args: Any = GOOD, middleware: bool = True,
-    reads: bool = True, saver: Any = None, stream: bool = False, wrap: Any = None, **declared: Any,
+    provider: Any, means: Means, *, is_async: bool, args: Any = GOOD, middleware: bool = True, reads: bool = True,
+    saver: Any = None, stream: bool = False, wrap: Any = None, **declared: Any,
 ) -> Task:  # fmt: skip
     """Lets an agent read and refund, and returns all that was seen of it."""
-    task = Task()
     turns = [calls(("list_orders", {"owner": None}))] if reads else []
-    task.model = scripted(*turns, lambda _: calls(("refund", args)))
     tools = tools_of(provider, means, is_async=is_async, **declared)
-    layers = [CoverageMiddleware()] if middleware else []
+    return await follow(
+        tools, [*turns, lambda _: calls(("refund", args))], provider, is_async=is_async, is_theirs=means == "bare",
+        layers=[CoverageMiddleware()] if middleware else [], saver=saver, stream=stream, wrap=wrap,
+    )  # fmt: skip
+
+
+async def follow(
+    tools: list[Any], turns: list[Any], upstream: Any, *, is_async: bool, is_theirs: bool = False,
+    layers: Sequence[Any] = (), saver: Any = None, stream: bool = False, wrap: Any = None, asked: Any = ASKED,
+    task: Task | None = None,
+) -> Task:  # fmt: skip
+    """Lets an agent with these tools play these turns, and returns all that was seen of it.
+
+    Args:
+        tools: the tools.
+        turns: what its model says.
+        upstream: the run is cancelled once this one hangs, where its mode says so.
+        is_async: whether the agent is awaited.
+        is_theirs: whether what comes out is what the author's own code raised.
+        layers: the middleware.
+        saver: the checkpointer.
+        stream: whether the events are streamed.
+        wrap: what is put around each tracer and handler.
+        asked: what the agent is asked.
+        task: the task that is gone on with.
+    """
+    task = task or Task()
+    task.model = scripted(*turns)
     task.recorder, task.hearing, task.saver = Recorder(task.found), Hearing(task.found), saver
     agent = create_agent(task.model, tools, middleware=layers, checkpointer=saver)
     handlers = [task.recorder, task.hearing]
@@ -89,19 +115,17 @@ async def run_task(
     with task.watch:
         try:
             if stream:
-                async for event in agent.astream_events(ASKED, config, version="v2"):
+                async for event in agent.astream_events(asked, config, version="v2"):
                     task.found.look(f"astream_events.{event['event']}", event["data"])
             elif is_async:
-                task.state = await _or_cancelled(agent.ainvoke(ASKED, config), provider)
+                task.state = await _or_cancelled(agent.ainvoke(asked, config), upstream)
             else:
-                task.state = agent.invoke(ASKED, config)
+                task.state = agent.invoke(asked, config)
         except (Exception, TheirOwn, asyncio.CancelledError) as error:  # noqa: BLE001 - what comes out is looked at
             task.died = error
-            task.watch.raised(error, is_theirs=means == "bare")
+            task.watch.raised(error, is_theirs=is_theirs)
     if saver is not None:
-        kept = (
-            [*saver.list(None)] if not hasattr(saver, "alist") or not is_async else [c async for c in saver.alist(None)]
-        )
+        kept = [c async for c in saver.alist(None)] if is_async else [*saver.list(None)]
         task.found.look("checkpoint", [(c.checkpoint["channel_values"], c.pending_writes, c.metadata) for c in kept])
     return task
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from canaries.desk import GOOD, ROWS, refund
-from canaries.watching import IDS, TheirOwn, Watch, places
+from canaries.watching import IDS, READS, TheirOwn, Watch, beyond_scope, places
 from llama_index.core.agent.workflow import AgentWorkflow, FunctionAgent
 from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr-defined]
 from llama_index.core.instrumentation.event_handlers import BaseEventHandler
@@ -144,8 +144,8 @@ class Task:
             for m in messages:
                 if m.role != "assistant":
                     name = names.get(m.additional_kwargs.get("tool_call_id"))
-                    told |= places(m.content, root=f"model.{m.role}.{name}")
-        return {p: h for p, h in told.items() if not (p.endswith(".list_orders") and h.startswith(IDS))}
+                    told |= places(beyond_scope(m.content), root=f"model.{m.role}.{name}")
+        return {p: h for p, h in told.items() if not (p.rpartition(".")[2] in READS and h.startswith(IDS))}
 
 
 async def run_task(
@@ -153,9 +153,31 @@ async def run_task(
     reads: bool = True, wrap: Any = None, **declared: Any,
 ) -> Task:  # fmt: skip
     """Lets an agent read and refund, and returns all that was seen of it."""
-    task = Task()
-    task.model = script(*([[("list_orders", {})]] if reads else []), lambda _: [("refund", args)])
+    turns = [[("list_orders", {})]] if reads else []
     tools = tools_of(provider, means, is_async=is_async, **declared)
+    return await follow(
+        tools, [*turns, lambda _: [("refund", args)]], provider, is_theirs=means == "bare", coverage=coverage,
+        workflow=workflow, wrap=wrap,
+    )  # fmt: skip
+
+
+async def follow(
+    tools: list[Any], turns: list[Any], upstream: Any, *, is_theirs: bool = False, coverage: bool = True,
+    workflow: bool = False, wrap: Any = None,
+) -> Task:  # fmt: skip
+    """Lets an agent with these tools play these turns, and returns all that was seen of it.
+
+    Args:
+        tools: the tools.
+        turns: what its model says.
+        upstream: the run is cancelled once this one hangs, where its mode says so.
+        is_theirs: whether what comes out is what the author's own code raised.
+        coverage: whether it is an agent of ours.
+        workflow: whether it runs in an `AgentWorkflow`.
+        wrap: what is put around each handler.
+    """
+    task = Task()
+    task.model = script(*turns)
     agent: Any = (CoverageFunctionAgent if coverage else FunctionAgent)(name="desk", tools=tools, llm=task.model)
     agent = AgentWorkflow(agents=[agent]) if workflow else agent
     spans, events = Spans(), Events()
@@ -165,13 +187,13 @@ async def run_task(
     with task.watch, instrumented(*handlers):
         running = agent.run("Refund what is open.", ctx=context)
         try:
-            if provider.mode == "hangs":
-                await provider.holds.wait()
+            if upstream.mode == "hangs":
+                await upstream.holds.wait()
                 await running.cancel_run()
             task.answer = await running
         except (Exception, TheirOwn, asyncio.CancelledError) as error:  # noqa: BLE001 - what comes out is looked at
             task.died = error
-            task.watch.raised(error, is_theirs=means == "bare")
+            task.watch.raised(error, is_theirs=is_theirs)
     if task.died is None:
         task.found.look("context", context.to_dict(serializer=JsonSerializer()))
     return task

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, Final
 
-from canaries.watching import IDS, OF_MODEL, places
+from canaries.watching import IDS, READS, beyond_scope, places
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.tracers.base import BaseTracer
@@ -88,12 +88,8 @@ for _event in _EVENTS:
 
 def told_to_model(seen: Iterable[Iterable[BaseMessage]]) -> dict[str, str]:
     """Returns the canaries in what a model was shown, but for its own messages and for the ids that a read told it."""
-    shown = [m for messages in seen for m in messages if not isinstance(m, AIMessage)]
-    found = [places(m.content, root=f"model.{type(m).__name__}.{getattr(m, 'name', None)}") for m in shown]
-    told = {place: hit for each in found for place, hit in each.items()}
-    return {p: h for p, h in told.items() if not (p == "model.ToolMessage.list_orders" and h.startswith(IDS))}
-
-
-def not_of_model(found: dict[str, str]) -> dict[str, str]:
-    """Returns the canaries that no model sent."""
-    return {place: hit for place, hit in found.items() if not OF_MODEL.match(hit)}
+    told: dict[str, str] = {}
+    for message in (m for messages in seen for m in messages if not isinstance(m, AIMessage)):
+        name = f"{type(message).__name__}.{getattr(message, 'name', None)}"
+        told |= places(beyond_scope(message.content), root=f"model.{name}")
+    return {p: h for p, h in told.items() if not (p.rpartition(".")[2] in READS and h.startswith(IDS))}

@@ -9,7 +9,7 @@ import pytest
 from canaries.desk import BAD, GOOD, MODES
 from canaries.langchain_desk import Means, provider_of, run_task
 from canaries.places import placed
-from canaries.seen_by_langchain import not_of_model
+from canaries.watching import not_of_model
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 

@@ -9,16 +9,12 @@ import pytest
 from canaries.desk import BAD, GOOD, MODES, Provider, Waiting
 from canaries.llamaindex_desk import Means, run_task, tools_of
 from canaries.places import placed
-from canaries.watching import OF_MODEL, TheirOwn, Watch
+from canaries.watching import TheirOwn, Watch, not_of_model
 
 both_ways = pytest.mark.parametrize("is_async", [False, True])
 GUARDED: tuple[tuple[Means, bool, bool], ...] = (
     ("action", True, False), ("action", False, True), ("write", True, True), ("write", False, False),
 )  # fmt: skip
-
-
-def of_others(found: dict[str, str]) -> dict[str, str]:
-    return {place: hit for place, hit in found.items() if not OF_MODEL.match(hit)}
 
 
 @both_ways
@@ -37,7 +33,7 @@ async def test_a_call_lets_out_no_value_but_what_the_model_sent_to_the_framework
     assert bool(provider.commands) == (mode in MODES)
     assert place.cards or mode in BAD
     assert task.told() == {}
-    assert of_others(task.found.places) == {}
+    assert not_of_model(task.found.places) == {}
     assert not [p for p in task.found.places if "unabridged" in p], "what the toolkit writes into a context"
     assert (task.watch.leaks(), place.leaks()) == ({}, {})
 
@@ -75,7 +71,7 @@ async def test_a_tool_that_nobody_declared_lets_out_nothing_through_a_coverage_a
     with placed("memory", tmp_path) as place:
         task = await run_task(provider, "bare", is_async=is_async, args=BAD.get(mode, GOOD))
     assert task.told() == {}
-    assert of_others(task.found.places) == {}
+    assert not_of_model(task.found.places) == {}
     assert (task.watch.leaks(), place.leaks()) == ({}, {})
 
 
@@ -97,5 +93,5 @@ async def test_no_refusal_lets_a_value_out(
         task = await run_task(provider, means, is_async=is_async, coverage=coverage, workflow=workflow, **REFUSED[why])
     assert provider.commands == []
     assert task.told() == {}
-    assert of_others(task.found.places) == {}
+    assert not_of_model(task.found.places) == {}
     assert (task.watch.leaks(), place.leaks()) == ({}, {})

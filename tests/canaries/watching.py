@@ -7,6 +7,7 @@ where they come from: what a model sent, what an upstream answered, what an exce
 from __future__ import annotations
 
 import io
+import json
 import logging
 import re
 import sys
@@ -30,6 +31,8 @@ KEY: Final = "qzkey"
 """What a credential is."""
 IDS: Final = "qzid"
 """What the ids of records are: a model reads them, and sends them."""
+READS: Final = ("list_orders", "look_up")
+"""The tools that tell a model ids."""
 NUMBER: Final = 902110011800
 """Numbers from here on are canaries that a model sent."""
 _NUMBERS: Final = r"(?<![0-9a-f])9021100118\d\d(?![0-9a-f])"
@@ -71,6 +74,22 @@ def places(value: Any, *, root: str = "", of: re.Pattern[str] = ANY) -> dict[str
         if hit:
             hits.setdefault(path, hit.group())
     return hits
+
+
+def not_of_model(found: dict[str, str]) -> dict[str, str]:
+    """Returns the canaries that no model sent."""
+    return {place: hit for place, hit in found.items() if not OF_MODEL.match(hit)}
+
+
+def beyond_scope(told: Any) -> Any:
+    """Returns what a read told a model without its scope, which repeats the arguments that the model sent."""
+    try:
+        document = json.loads(told)
+    except (TypeError, ValueError):
+        return told
+    if isinstance(document, dict) and isinstance(document.get("scope"), dict):
+        document["scope"].pop("filters", None)
+    return json.dumps(document)
 
 
 def _texts(value: Any, path: str, seen: set[int], depth: int) -> Iterator[tuple[str, str]]:
@@ -186,7 +205,7 @@ class _Listener(logging.Handler):
         self._watch.logged.append((record.name, self.format(record)))
         self._watch.logged.append((record.name, repr(record.args)))
         if record.exc_info and record.exc_info[1] is not None:
-            self._watch.errors.append(record.exc_info[1])
+            self._watch.errors.append((record.name, record.exc_info[1]))
         if record.name.startswith("unabridged") and record.levelno >= logging.WARNING:
             self._watch.stacks.append(_stack())
 
@@ -209,7 +228,7 @@ class Watch:
     Attributes:
         logged: the name of the logger and the text of every record.
         warned: the warnings.
-        errors: the exceptions that came through, and those that were logged.
+        errors: the exceptions that came through, and those that were logged with the name of the logger.
         passed: the exceptions of the author's own code that passed.
         stacks: the locals of our frames at each warning and error of ours.
         printed: what was printed.
@@ -217,7 +236,7 @@ class Watch:
 
     logged: list[tuple[str, str]] = field(default_factory=list)
     warned: list[Any] = field(default_factory=list)
-    errors: list[BaseException] = field(default_factory=list)
+    errors: list[tuple[str, BaseException]] = field(default_factory=list)
     passed: list[BaseException] = field(default_factory=list)
     stacks: list[dict[str, Any]] = field(default_factory=list)
     printed: io.StringIO = field(default_factory=io.StringIO)
@@ -255,20 +274,25 @@ class Watch:
             is_theirs: whether the author's own code raised it and nobody may swallow it: then its text is theirs, and
                 the frames of the toolkit are ours all the same.
         """
-        (self.passed if is_theirs or isinstance(error, TheirOwn) else self.errors).append(error)
+        if is_theirs or isinstance(error, TheirOwn):
+            self.passed.append(error)
+        else:
+            self.errors.append(("", error))
 
     def leaks(self, *, but: Sequence[str] = ()) -> dict[str, str]:
         """Returns where canaries stand in all of it.
 
         Args:
-            but: loggers of others that are known to say what a model sent.
+            but: loggers of others, by the beginning of their names, that are known to say what passes through them.
         """
-        texts = {f"log {name}": text for name, text in self.logged if name not in but and found_in(text)}
+        theirs = tuple(but)
+        errors = [error for name, error in self.errors if not name.startswith(theirs)]
+        texts = {f"log {name}": text for name, text in self.logged if not name.startswith(theirs) and found_in(text)}
         texts |= {f"warning {n}": str(w.message) for n, w in enumerate(self.warned)}
         texts["printed"] = self.printed.getvalue()
-        for error in self.errors:
+        for error in errors:
             texts |= {f"error {n}": t for n, t in enumerate(rendered(error))}
-        for error in (*self.errors, *self.passed):
+        for error in (*errors, *self.passed):
             texts |= {f"locals {where}": repr(local) for where, local in tracked(error).items()}
         for stack in self.stacks:
             texts |= {f"stack {where}": repr(local) for where, local in stack.items()}

@@ -14,6 +14,7 @@ from unabridged._ambient import Boxed
 from unabridged.contract import printable_name
 
 from .followup import Step
+from .frames import emptied
 from .presenting import Reply
 from .refusing import MUST_WAIT, guard_failed
 from .runtime import Entered, Fault, Gate
@@ -44,8 +45,9 @@ def run_body(
             held = Boxed(entered.write.perform() if entered.acts and entered.write is not None else body())
     except Exception as error:  # noqa: BLE001 - the outermost tool boundary
         fault = _fault(gate, entered, error, interrupts, handled)
-    except BaseException:
+    except BaseException as error:
         gate.cancel(entered)
+        emptied(error)
         raise
     else:
         return gate.leave(entered, held.take())
@@ -68,8 +70,9 @@ async def arun_body(
             held = Boxed(await (entered.write.aperform() if entered.acts and entered.write is not None else body()))
     except Exception as error:  # noqa: BLE001 - the outermost tool boundary
         fault = _fault(gate, entered, error, interrupts, handled)
-    except BaseException:
+    except BaseException as error:
         gate.cancel(entered)
+        emptied(error)
         raise
     else:
         return gate.leave(entered, held.take())
@@ -124,8 +127,9 @@ def run_step(step: Step, *, interrupts: Kinds = ()) -> Reply:
         result = step.resume.read()
     except Exception as error:  # noqa: BLE001 - the outermost tool boundary
         fault = _fault_of_step(step, error, interrupts)
-    except BaseException:
+    except BaseException as error:
         step.cancel()
+        emptied(error)
         raise
     else:
         return step.finish(result)
@@ -138,8 +142,9 @@ async def arun_step(step: Step, *, interrupts: Kinds = ()) -> Reply:
         result = await step.resume.aread()
     except Exception as error:  # noqa: BLE001 - the outermost tool boundary
         fault = _fault_of_step(step, error, interrupts)
-    except BaseException:
+    except BaseException as error:
         step.cancel()
+        emptied(error)
         raise
     else:
         return step.finish(result)
@@ -149,7 +154,7 @@ async def arun_step(step: Step, *, interrupts: Kinds = ()) -> Reply:
 def _fault_of_step(step: Step, error: Exception, interrupts: Kinds) -> str:
     if isinstance(error, interrupts):
         step.withdraw()
-        raise error
+        raise emptied(error)
     return kind_of(error)
 
 
@@ -157,8 +162,8 @@ def _fault(gate: Gate, entered: Entered, error: Exception, interrupts: Kinds, ha
     """Returns what may be known of an error of the body; one that passes is raised again."""
     if isinstance(error, interrupts):
         gate.withdraw(entered)
-        raise error
+        raise emptied(error)
     if gate.spec.effect != "read" and isinstance(error, handled):
         gate.cancel(entered)
-        raise error
+        raise emptied(error)
     return Fault.of(error)
