@@ -206,7 +206,8 @@ class Body:
         """Returns the arguments that a call is judged by, under the names that the declaration uses."""
         final: Mapping[str, Any] = self._final(sent, given.args, given.kwargs)
         if isinstance(self.gate.spec, ReadSpec) and sent is not None:
-            final = _as_sent(sent.args, final)
+            given = {name: final[name] for name in self.injected & self.takes if name in final}
+            final = {**_as_sent(sent.args, final), **given}
         return self.named(final)
 
     def named(self, args: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -219,10 +220,10 @@ class Body:
         """Tells whether only the body can judge a call: what it is judged by is not among what the model sent."""
         return not self.takes <= self.named(args).keys()
 
-    def _given(self, kwargs: Mapping[str, Any]) -> list[Any]:
+    def _given(self, kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """Returns what the framework gave in the arguments of its own, as far as it can stand in a scope."""
-        given = (v for n, v in kwargs.items() if n in self.injected)
-        return [v for v in given if isinstance(v, str | int) and not isinstance(v, bool) and v != ""]
+        given = {n: v for n, v in kwargs.items() if n in self.injected}
+        return {n: v for n, v in given.items() if isinstance(v, str | int) and not isinstance(v, bool) and v != ""}
 
     def _final(self, sent: Sent | None, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         """Returns the arguments that the code gets, by name; of the injected ones those that it is judged by."""

@@ -22,7 +22,14 @@ from langchain_core.tools.base import (
 from pydantic import BaseModel, PrivateAttr, ValidationError
 from pydantic.v1 import ValidationError as ValidationErrorV1
 from unabridged._ambient import Boxed, Held
-from unabridged.gate.arguments import Problem, defaults_of, json_schema_problems, problems_of, undeclared
+from unabridged.gate.arguments import (
+    Problem,
+    defaults_of,
+    json_schema_problems,
+    problems_of,
+    sent_twice,
+    undeclared,
+)
 from unabridged.gate.declare import ReadSpec, WriteSpec, check_arguments
 from unabridged.gate.runtime import Gate
 from unabridged.gate.turn import bear, gate_of
@@ -168,9 +175,11 @@ class GuardedTool:
             return []  # its action checks for itself
         if isinstance(self.args_schema, dict):
             return json_schema_problems(self.args_schema, tool_input, given=injected)
+        aliases = carried.body.aliases
+        twice = sent_twice(tool_input, aliases=aliases) if aliases else []
         if carried.any_name or carried.single or tool_input.keys() <= carried.declared.keys():
-            return []
-        return undeclared([n for n in tool_input if n not in injected], declared=carried.declared)
+            return twice
+        return [*twice, *undeclared([n for n in tool_input if n not in injected], declared=carried.declared)]
 
     def _run(
         self: Any,

@@ -119,10 +119,10 @@ class Door:
             return await arun_body(self.gate, entered, body, interrupts=PAUSES), sent
 
     @property
-    def _given(self) -> list[Any]:
+    def _given(self) -> dict[str, Any]:
         """What the author of the tool has set in its arguments, as far as it can stand in a scope."""
-        fixed = self.parameters.fixed.values()
-        return [v for v in fixed if isinstance(v, str | int) and not isinstance(v, bool) and v != ""]
+        fixed = self.parameters.fixed.items()
+        return {n: v for n, v in fixed if isinstance(v, str | int) and not isinstance(v, bool) and v != ""}
 
     def _lost(self, fault: str) -> Reply:
         _log.error("the run of %s could not be looked at: %s", self.gate.name, fault)
@@ -142,7 +142,9 @@ class Door:
     def _judged_by(self, sent: Sent) -> Mapping[str, Any]:
         """Returns the arguments that a call is judged by, under the names that the declaration uses."""
         spec = self.gate.spec
-        args: Mapping[str, Any] = sent.args if isinstance(spec, ReadSpec) else sent.all_args
+        args: Mapping[str, Any] = sent.all_args
+        if isinstance(spec, ReadSpec):
+            args = {**{n: v for n, v in self.parameters.fixed.items() if n in spec.takes()}, **sent.args}
         if isinstance(spec, WriteSpec) and self.parameters.unsent:
             judged = {self.aliases.get(name, name) for name in spec.takes()}
             args = {**{n: v for n, v in self.parameters.unsent.items() if n in judged}, **args}

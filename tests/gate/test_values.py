@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
-from gate.calling import ROWS, SECRET, call, fresh, ran, read, result, told, write
+from gate.calling import ROWS, SECRET, call, codes, fresh, ran, read, result, told, write
 from pydantic import BaseModel
 from unabridged.contract import ReadResult
 from unabridged.gate import Call, ReadSpec
@@ -111,6 +111,15 @@ def test_a_lookup_of_nothing_clears_no_inventory() -> None:
     read(result(ROWS, "RATE_LIMITED"), session=s)
     read({"id": None}, {"id": None}, session=s, intent="lookup", key="id")
     assert not write(s, relies_on=["orders"]).passes
+
+
+@pytest.mark.parametrize("args", [{}, {"id": None}])
+@pytest.mark.parametrize("says", [{"judge": lambda value, call: call.result(value)}, {"exhaustive": True}])
+def test_a_lookup_whose_key_was_not_sent_proves_nothing_of_everything(args: dict[str, Any], says: Any) -> None:
+    s = fresh()
+    read(result(ROWS, "RATE_LIMITED"), session=s)
+    assert told(read([], args, session=s, intent="lookup", key="id", **says))["status"] == "unknown"
+    assert codes(write(s, relies_on=["orders"])) == ["EVIDENCE_INCOMPLETE"]
 
 
 def test_a_sample_is_never_complete() -> None:

@@ -13,7 +13,7 @@ from chat_scripts import calls, scripted
 from langchain.agents import create_agent
 from langchain.tools import InjectedState
 from langchain_core.tools import InjectedToolArg, StructuredTool
-from langchain_kit import SECRET, call, codes, result, results
+from langchain_kit import SECRET, call, codes, document, result, results
 from pydantic import BaseModel, ConfigDict, Field
 from unabridged.evidence import session
 from unabridged_langchain import (
@@ -64,6 +64,47 @@ def test_targets_are_judged_under_every_name_of_their_argument(declared: str, se
         assert codes(guarded.invoke({sent: [99]})) == ["TARGET_NOT_IN_EVIDENCE"]
         assert written == []
         assert guarded.invoke({sent: [1]}) == "archived"
+
+
+class OwnersByAlias(BaseModel):
+    """A schema that takes a filter under two names."""
+
+    model_config = ConfigDict(populate_by_name=True)
+
+    owners: list[str] | None = Field(None, alias="ownerNames")
+
+
+@pytest.mark.parametrize("sent", [{"ownerNames": ["ops"], "owners": None}, {"owners": ["ops"], "ownerNames": ["it"]}])
+def test_a_filter_that_is_sent_under_two_names_is_refused_since_one_of_them_counts(sent: dict[str, Any]) -> None:
+    asked: list[Any] = []
+
+    def list_orders(owners: list[str] | None = None) -> Any:
+        """Lists orders."""
+        asked.append(owners)
+        return ROWS
+
+    tool = StructuredTool.from_function(list_orders, args_schema=OwnersByAlias)
+    reads = protect([tool], reads={"list_orders": {"resource": "orders", "exhaustive": True}})[0]
+    with session(f"twice-{len(sent['ownerNames'])}-{sent['owners']}") as s:
+        told = document(reads.invoke(call("list_orders", **sent)))
+        assert told["problems"] == [{"field": "owners", "rule": "is sent under more than one of its names"}]
+        assert not s.reads
+    assert asked == []
+
+
+def test_the_key_of_a_lookup_may_be_given_by_the_framework_and_is_not_shown() -> None:
+    def get_order(number: Annotated[str, InjectedToolArg], part: str = "all") -> Any:
+        """Looks up an order."""
+        return {"total": 7}
+
+    declared = {"resource": "orders", "intent": "lookup", "key": "number"}
+    judge = lambda value, call: call.result([value])  # noqa: E731
+    lookup = protect([get_order], reads={"get_order": {**declared, "judge": judge}})[0]
+    with session("given-key") as s:
+        told = document(lookup.invoke({"number": SECRET, "part": "all"}))
+        assert [dict(r.filters) for r in s.reads] == [{"part": "all", "number": SECRET}]
+    assert told["status"] == "complete"
+    assert told["scope"]["filters"] == {"part": "all", "number": "<hidden>"}
 
 
 async def test_the_middleware_judges_targets_under_another_name_too() -> None:

@@ -634,3 +634,18 @@ def test_what_the_author_sets_stands_in_the_ledger_and_in_no_message() -> None:
         told = read.call(owner="ops").content
         assert json.loads(told)["scope"]["filters"] == {"owner": "ops", "tenant": "<hidden>"}
         assert dict(s.reads[0].filters)["tenant"] == "sk-sentinel"
+
+
+def test_the_key_of_a_lookup_may_be_set_by_the_author_and_is_not_shown() -> None:
+    def get_order(number: str, part: str) -> Any:  # noqa: ARG001
+        """Looks up an order."""
+        return {"total": 7}
+
+    tool = FunctionTool.from_defaults(get_order, partial_params={"number": "sk-sentinel"})
+    judge = lambda value, call: call.result([value])  # noqa: E731
+    lookup = as_read_tool(tool, "orders", intent="lookup", key="number", judge=judge)
+    with case() as s:
+        told = json.loads(lookup.call(part="all").content)
+        assert [dict(r.filters) for r in s.reads] == [{"number": "sk-sentinel", "part": "all"}]
+    assert told["status"] == "complete"
+    assert told["scope"]["filters"] == {"number": "<hidden>", "part": "all"}

@@ -7,6 +7,7 @@ What is wrong is told by field and rule, never by value: a validator's own messa
 from __future__ import annotations
 
 import inspect
+from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
@@ -97,6 +98,17 @@ def undeclared(sent: Iterable[str], *, declared: Container[str], fixed: Containe
         elif name not in declared:
             problems.append((name, "is not an argument of this tool"))
     return problems
+
+
+def sent_twice(sent: Iterable[str], *, aliases: Mapping[str, str]) -> list[Problem]:
+    """Returns the fields that were sent under more than one of their names: one counts, and the other may be judged.
+
+    Args:
+        sent: the names of the arguments as the model sent them.
+        aliases: each alias with its field.
+    """
+    times = Counter(aliases.get(name, name) for name in sent)
+    return [(name, "is sent under more than one of its names") for name, count in times.items() if count > 1]
 
 
 def problems_of(error: ValidationError) -> list[Problem]:

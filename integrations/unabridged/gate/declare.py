@@ -87,18 +87,18 @@ class ReadSpec:
         object.__setattr__(known, "_aliases", {a: n for a, n in aliases.items() if a not in told})
         return known
 
-    def hiding(self, filters: Mapping[str, Any], *, sent: Mapping[str, Any], given: Sequence[Any]) -> ReadSpec:
+    def hiding(self, filters: Mapping[str, Any], *, args: Mapping[str, Any], given: Mapping[str, Any]) -> ReadSpec:
         """Returns the declaration for a read in whose scope stands what the model did not send and may not see.
 
         Args:
             filters: the scope of the read.
-            sent: the arguments that the model sent.
-            given: the values of the arguments that the framework or the author gave.
+            args: the arguments of the call.
+            given: the arguments that the framework or the author gave.
         """
         if not given:
             return self
-        told = self.filters_of(sent)
-        names = (n for n, v in filters.items() if n not in told and any(json_equal(v, g) for g in given))
+        told = self.filters_of({name: value for name, value in args.items() if name not in given})
+        names = (n for n, v in filters.items() if n not in told and any(json_equal(v, g) for g in given.values()))
         hiding = copy.copy(self)
         object.__setattr__(hiding, "_hidden", frozenset(names))
         return hiding
@@ -143,8 +143,13 @@ class ReadSpec:
         """Returns how many records a call asked for, where it said so."""
         return size_in(self._paging(args))
 
-    def is_from_the_start(self, args: Mapping[str, Any]) -> bool:
-        """Tells whether a call asked for the first page. What ends at a later one is not the whole."""
+    def asks_for_all(self, args: Mapping[str, Any]) -> bool:
+        """Tells whether a call asked for all of its scope: from the first page on, and for a record by its key.
+
+        What ends at a later page is not the whole, and a lookup without its key would speak of every record.
+        """
+        if self.key is not None and args.get(self.key) is None:
+            return False
         origin = getattr(getattr(self.judge, "walk", None), "origin", None)
         return is_from_the_start(self._paging(args), origin=origin)
 

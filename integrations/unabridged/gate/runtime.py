@@ -79,8 +79,8 @@ class Entered:
     pending: Any = None
     deadline_s: float | None = None
     started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
-    given: Sequence[Any] = field(default=(), repr=False)
-    """The values of the arguments that the framework or the author of the tool gave, and no model may see."""
+    given: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """The arguments that the framework or the author of the tool gave, and whose values no model may see."""
     write: Write | None = None
     """For a write, what is left to be done before its body may run."""
 
@@ -326,7 +326,7 @@ class Gate:
 
     def _recorded(self, entered: Entered, spec: ReadSpec, result: Any) -> Reply:
         session = entered.session
-        spec = spec.hiding(result.scope.filters, sent=entered.call.args, given=entered.given)
+        spec = spec.hiding(result.scope.filters, args=entered.call.args, given=entered.given)
         if session is not None:
             result = followup.told_apart(session, result, spec)
             session.finish(entered.pending, result, key=spec.key_filter)

@@ -61,7 +61,8 @@ class Call:
         Args:
             items: the records; `None` where the source gave no answer.
             *codes: why these are not all, such as `MORE_PAGES_AVAILABLE`. None at all says that they are the whole,
-                and holds for a call that began at the first page: a later one is the end of something.
+                and holds for a call that began at the first page: a later one is the end of something. A lookup whose
+                key was not sent is no whole either.
             total: how many there are, where the source counted them.
 
         Raises:
@@ -75,7 +76,7 @@ class Call:
             codes = ("SOURCE_UNAVAILABLE",)
         if found is not None and total is not None and total != len(found):
             codes = (*codes, *_why_not(total, len(found), codes))
-        if found is not None and not codes and not spec.is_from_the_start(self.args):
+        if found is not None and not codes and not spec.asks_for_all(self.args):
             codes = ("COVERAGE_UNKNOWN",)
         proof = Proof(basis="declared")
         if found is not None and not codes:
@@ -136,7 +137,7 @@ def _judged(held: Boxed[Any], spec: ReadSpec, call: Call, started_at: datetime) 
                 resource=spec.resource,
                 filters=spec.filters_of(call.args),
                 page_size=spec.size_of(call.args),
-                from_the_start=spec.is_from_the_start(call.args),
+                from_the_start=spec.asks_for_all(call.args),
             )
     except Exception as error:  # noqa: BLE001 - the judge is the user's code: whatever it raises, the read proves nothing
         fault = kind_of(error)
@@ -217,9 +218,9 @@ def _by_its_ids(result: ReadResult, spec: ReadSpec) -> ReadResult:
 
 
 def _was_unbounded(items: list[Any], spec: ReadSpec, call: Call) -> bool:
-    """Tells whether the call asked for everything: no later page, and no more records than came back."""
+    """Tells whether the call asked for everything: no later page, its key, and no more records than came back."""
     size = spec.size_of(call.args)
-    return spec.is_from_the_start(call.args) and (size is None or len(items) < size)
+    return spec.asks_for_all(call.args) and (size is None or len(items) < size)
 
 
 def _items(value: Any, spec: ReadSpec) -> list[Any] | None:
