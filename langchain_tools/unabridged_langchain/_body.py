@@ -206,8 +206,8 @@ class Body:
         """Returns the arguments that a call is judged by, under the names that the declaration uses."""
         final: Mapping[str, Any] = self._final(sent, given.args, given.kwargs)
         if isinstance(self.gate.spec, ReadSpec) and sent is not None:
-            given = {name: final[name] for name in self.injected & self.takes if name in final}
-            final = {**_as_sent(sent.args, final), **given}
+            injected = {name: final[name] for name in self.injected & self.takes if name in final}
+            final = {**_as_sent(sent.args, final), **injected}
         return self.named(final)
 
     def named(self, args: Mapping[str, Any]) -> Mapping[str, Any]:

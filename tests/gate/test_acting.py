@@ -55,6 +55,23 @@ def test_an_action_on_partial_evidence_is_refused_and_its_executor_is_not_reache
     assert [(e.kind, e.outcome) for e in log.events] == [("decision", "refused")]
 
 
+@pytest.mark.parametrize("through", ["a person", "a second look"])
+def test_a_grant_that_is_taken_back_while_a_write_waits_lets_nothing_run(through: str) -> None:
+    log, provider, granted = Log(), Provider(), [True]
+
+    def meanwhile(_: Any) -> bool:
+        granted.clear()
+        return True
+
+    waits: Any = {"approval": "always"} if through == "a person" else {"recheck": meanwhile}
+    s = opened(audit=log, approve=meanwhile)
+    s.record(made("accounts", IDS))
+    action = archive(provider, authorize=lambda *_: bool(granted), **waits)
+    assert told(run_action(action, ARGS, session=s))["error"] == "forbidden"
+    assert provider.commands == []
+    assert log.events[-1].outcome == "forbidden"
+
+
 @pytest.mark.parametrize(
     ("args", "error", "outcome"),
     [

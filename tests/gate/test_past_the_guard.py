@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 from audit_kit import Log
 from evidence.made_reads import made
-from gate.write_cases import IDS, PART, WHOLE, Case, codes, told
-from unabridged.actions.approvals import Decision
+from gate.write_cases import IDS, PART, WHOLE, Case, Person, codes, told
+from pydantic import BaseModel, Field, SecretStr, field_serializer
+from unabridged.actions.approvals import Decision, approve
 from unabridged.gate import FromArgument, WriteSpec
+from unabridged.gate.arguments import whole
 
 
 def select(case: Case, ids: list[str]) -> str:
@@ -83,6 +87,51 @@ def test_what_a_person_decided_on_holds_after_the_targets_were_looked_at_again()
     )  # fmt: skip
     case.call(ids=IDS)
     assert case.ran == [{"ids": [IDS[1]]}]
+
+
+class Transfer(BaseModel):
+    """An argument that keeps a part of itself out of JSON, and masks another."""
+
+    amount: int = Field(exclude=True)
+    account: str = "a-1"
+
+    @field_serializer("account")
+    def masked(self, _: str) -> str:
+        return "***"
+
+
+@dataclass
+class Note:
+    text: SecretStr
+
+
+@pytest.mark.parametrize(
+    ("shown", "ran"),
+    [
+        (SecretStr("one"), SecretStr("two")),
+        (Transfer(amount=1), Transfer(amount=1_000_000)),
+        ([Transfer(amount=1)], [Transfer(amount=1, account="b-2")]),
+        ({"note": Note(SecretStr("one"))}, {"note": Note(SecretStr("two"))}),
+        ({SecretStr("one")}, {SecretStr("two")}),
+    ],
+    ids=["secret", "excluded", "masked", "inside", "set"],
+)
+def test_an_approval_is_for_what_an_argument_keeps_to_itself_too(shown: Any, ran: Any) -> None:
+    asks = Person(False)
+    case = Case(approve=asks, approval="always", independent="it says so", targets=None, show=["what"])
+    case.call(what=shown)
+    token = approve(case.session, asks.cards[0], True)
+    asks.answer = lambda _: token
+    assert codes(case.call(what=ran)) == ["APPROVAL_STALE"]
+    assert "one" not in json.dumps(asks.cards[0].to_dict())
+    assert case.call(what=shown).value == "archived"
+
+
+def test_a_set_has_one_form_in_every_process() -> None:
+    """The order of a set of texts is another one in each process, and an approval or a log may go on in another."""
+    names = [f"k-{n}" for n in range(40)]
+    assert whole({"names": set(names)}) == {"names": sorted(names)}
+    assert whole({frozenset(names): {1.5, 2}, 1: None}) != whole({frozenset(names): {1.5, 3}, 1: None})
 
 
 def test_a_session_that_is_erased_while_the_targets_are_looked_at_again_lets_nothing_run() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from mutants.mutating import Mutant
+from unabridged.gate.arguments import jsonable
 
 _PAST: Final = "tests/gate/test_past_the_guard.py::"
 _LANGCHAIN: Final = "tests/langchain/test_past_the_guard.py::"
@@ -35,6 +36,14 @@ GUARDS: Final = (
     Mutant("a tool that nobody wrapped may hide its ids", "unabridged_langchain._body:hides_its_ids", _nothing,
            (_LANGCHAIN + "test_a_tool_that_nobody_wrapped_must_be_seen_to_name_the_ids_that_it_touches",),
            room="langchain"),
+    Mutant("an approval is blind to what an argument keeps out of JSON", "unabridged.gate.arguments:whole",
+           lambda _: jsonable, (_PAST + "test_an_approval_is_for_what_an_argument_keeps_to_itself_too",),
+           errors=_REPLY),
+    Mutant("a set has another form in each process", "unabridged.gate.arguments:whole",
+           lambda _: jsonable, (_PAST + "test_a_set_has_one_form_in_every_process",)),
+    Mutant("who may start an action is asked once", "unabridged.gate.writing:Write._granted_no_more", _nothing,
+           ("tests/gate/test_acting.py::test_a_grant_that_is_taken_back_while_a_write_waits_lets_nothing_run",),
+           errors=("KeyError",)),
     Mutant("a lookup without its key speaks of everything", "unabridged.gate.declare:ReadSpec.asks_for_all",
            lambda right: lambda self, args: right(self, {**args, **({} if self.key is None else {self.key: 1})}),
            ("tests/gate/test_values.py::test_a_lookup_whose_key_was_not_sent_proves_nothing_of_everything",),

@@ -257,9 +257,15 @@ class Action:
         found = resolve(session, self.kinds, checked.values, action=self.name)
         if found.flawed:
             return Rejected("reference_invalid", problems_of(found))
-        if not is_allowed(self.authorize, session=session, action=self, references=found.values):
-            return Rejected("forbidden")
+        forbidden = self.forbids(session=session, references=found.values)
+        if forbidden is not None:
+            return forbidden
         return Admitted(checked.values, checked.fields, found.values, self, _digest(session))
+
+    def forbids(self, *, session: Session | None, references: Mapping[str, Any]) -> Rejected | None:
+        """Returns that the action may not be started now, or nothing where `authorize` lets it."""
+        is_granted = is_allowed(self.authorize, session=session, action=self, references=references)
+        return None if is_granted else Rejected("forbidden")
 
     @property
     def kinds(self) -> Mapping[str, ReferenceKind]:

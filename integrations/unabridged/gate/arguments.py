@@ -9,15 +9,18 @@ from __future__ import annotations
 import inspect
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from datetime import date
 from decimal import Decimal
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
+from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import to_jsonable_python
 
+from unabridged.audit.canonical import canonical
 from unabridged.contract import json_equal, printable_name
 
 if TYPE_CHECKING:
@@ -34,14 +37,36 @@ def jsonable(value: Any) -> Any:
     return to_jsonable_python(value, fallback=str, serialize_unknown=True)
 
 
-def aliases_of(fields: Mapping[str, Any]) -> dict[str, str]:
+def whole(value: Any) -> Any:
+    """Returns a value as JSON with all that a tool's code gets, also what its model masks or keeps out of JSON.
+
+    For digests only: what is bound to arguments is bound to secrets among them, too. Sets come in one order.
+    """
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    if callable(reveal := getattr(value, "get_secret_value", None)):
+        return whole(reveal())
+    if isinstance(value, BaseModel) or hasattr(value, "__fields_set__"):  # a model of pydantic, of either version
+        return {name: whole(one) for name, one in value}
+    if is_dataclass(value) and not isinstance(value, type):
+        return {each.name: whole(getattr(value, each.name)) for each in fields(value)}
+    if isinstance(value, Mapping):
+        return {name if isinstance(name, str) else str(jsonable(name)): whole(one) for name, one in value.items()}
+    if isinstance(value, set | frozenset):
+        return sorted(map(whole, value), key=canonical)
+    if isinstance(value, list | tuple):
+        return list(value) if _IDS.issuperset(map(type, value)) else [whole(one) for one in value]
+    return jsonable(value)
+
+
+def aliases_of(declared: Mapping[str, Any]) -> dict[str, str]:
     """Returns the names under which a model may send the fields of a schema, each with the field that it means.
 
     Args:
-        fields: the fields of a pydantic model, with their aliases.
+        declared: the fields of a pydantic model, with their aliases.
     """
     found: dict[str, str] = {}
-    for name, info in fields.items():
+    for name, info in declared.items():
         for alias in (info.alias, getattr(info, "validation_alias", None)):
             choices = [alias] if isinstance(alias, str) else getattr(alias, "choices", ())
             found.update((c, name) for c in choices if isinstance(c, str) and c != name)

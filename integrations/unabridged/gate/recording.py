@@ -11,7 +11,7 @@ from unabridged.audit import AuditEvent, AuditFailed, AuditSink, accepted_fields
 from unabridged.contract import id_key, printable_name
 from unabridged.evidence import Session, Verdict
 
-from .arguments import jsonable
+from .arguments import whole
 from .values import kind_of
 
 _log = logging.getLogger("unabridged.gate")
@@ -78,7 +78,7 @@ class Record:
         if self._sink is None:
             return
         ref = new_ref()
-        digests = {"args": self._sink.digest(jsonable(dict(self._args)), session=self._session)}
+        digests = {"args": self._sink.digest(whole(dict(self._args)), session=self._session)}
         if targets is not None:
             digests["targets"] = self._sink.digest(sorted(repr(id_key(t)) for t in targets), session=self._session)
         _write(

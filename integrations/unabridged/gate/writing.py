@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from unabridged.actions.approvals import (
@@ -19,18 +19,16 @@ from unabridged.actions.approvals import (
     Approver,
     Card,
     Decision,
-    decision_of,
+    answered,
     make_card,
-    redeem_approval,
 )
-from unabridged.actions.approvals.questions import answer as answer_once
 from unabridged.actions.approvals.questions import ask
 from unabridged.actions.outcomes import Outcome, TargetOutcome, outcome_of
 from unabridged.contract import InvalidInput, TicketRefused, id_key, printable_name, safe_id
 from unabridged.contract.ids import id_key_set
 from unabridged.evidence import Asked, Selected, Session, Verdict, WriteIntent
 
-from .arguments import jsonable, targets_of
+from .arguments import jsonable, targets_of, whole
 from .declare import WriteSpec
 from .presenting import Reply, dumps, outcome_reply
 from .recording import Record
@@ -39,7 +37,7 @@ from .steps import Step, Steps
 from .values import kind_of
 
 if TYPE_CHECKING:
-    from unabridged.actions import Action, Admitted
+    from unabridged.actions import Action, Admitted, Rejected
 
 _log = logging.getLogger("unabridged.gate")
 REVIEWABLE: Final = frozenset(
@@ -145,10 +143,21 @@ class Write:
 
         admitted = action.admit(self.args, session=self.session)
         if isinstance(admitted, Rejected):
-            self._record.invalid(admitted.error)
-            return rejected(self.name, admitted.document())
+            return self._rejected(admitted)
         self._admitted, self.args = admitted, admitted.args
         return None
+
+    def _rejected(self, why: Rejected) -> Reply:
+        self._record.invalid(why.error)
+        return rejected(self.name, why.document())
+
+    def _granted_no_more(self) -> Reply | None:
+        """Asks again who may start the action, where a person was asked or targets were looked at meanwhile."""
+        action, admitted = self.spec.action, self._admitted
+        if action is None or admitted is None or (self._card is None and self.spec.recheck is None):
+            return None
+        why = action.forbids(session=self.session, references=admitted.references)
+        return None if why is None else self._rejected(why)
 
     def refuse_arguments(self, problems: Sequence[tuple[str, str]]) -> Reply:
         """Returns the refusal of arguments that break a rule."""
@@ -219,6 +228,7 @@ class Write:
             session=session, action=self.name, args={**jsonable(dict(self.args)), **self.changes},
             verdict=self._verdict, now=session.tickets.now(), purpose=spec.purpose, targets_arg=spec.targets,
             targets=self._targets, show=spec.show, call_id=self._call_id,
+            whole={**whole(dict(self.args)), **self.changes},
         )  # fmt: skip
 
     def before(self) -> Steps:
@@ -231,6 +241,8 @@ class Write:
             refused = yield from self._look_again(self.spec.recheck)
             if refused is not None:
                 return refused
+        if (refused := self._granted_no_more()) is not None:
+            return refused
         if not self._are_as_judged():
             return self._refused(Verdict("refuse", ("GUARD_FAILED",), options=_NO_CHOICE))
         if self._token is not None and self.session is not None:
@@ -249,7 +261,7 @@ class Write:
         ask(self.session, card.question, until=card.expires_at)
         decision, why = None, ""
         try:
-            decision = self._answered(self.session, (yield Step(self._approve, replace(card))), card, lapses_at)
+            decision = answered(self.session, (yield Step(self._approve, replace(card))), card, lapses_at=lapses_at)
         except (TicketRefused, ApprovalStale, InvalidInput) as error:
             why = str(error)
         if decision is None:
@@ -266,24 +278,6 @@ class Write:
                 return None if self._still_stands(card) else self._stale()
             case _:
                 return self._narrowed(decision) if self._still_stands(card) else self._stale()
-
-    @staticmethod
-    def _answered(session: Session, answer: Any, card: Card, lapses_at: datetime) -> Decision:
-        """Returns what was answered. What travelled answers one question once, and only while that stands.
-
-        Raises:
-            ApprovalStale: the question has lapsed or was answered, or the answer is about another one.
-            InvalidInput: it is no answer.
-            TicketRefused: it is a token that is not good for this.
-        """
-        if isinstance(answer, str):
-            return redeem_approval(session, answer, card)
-        decision = decision_of(answer, card)
-        travelled = isinstance(answer, Mapping) or (isinstance(answer, Decision) and answer.binding is not None)
-        is_first = answer_once(session, card.question)
-        if session.tickets.now() >= (card.expires_at if travelled else lapses_at) or (travelled and not is_first):
-            raise ApprovalStale
-        return decision
 
     def _still_stands(self, card: Card) -> bool:
         """Judges the write anew: what was decided on must be what stands now, arguments, ids and evidence."""

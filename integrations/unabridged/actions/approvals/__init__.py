@@ -1,7 +1,7 @@
 """Approvals: the card that a person decides on, the decision, and what it is bound to."""
 
 from .card import TTL_S, Card, CardOption, Freshness, Parameter, Threshold, Unread, make_card
-from .decision import ApprovalStale, Approver, Decision, approve, decision_of, redeem_approval
+from .decision import ApprovalStale, Approver, Decision, answered, approve, decision_of, redeem_approval
 from .document import card_from_dict
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "Parameter",
     "Threshold",
     "Unread",
+    "answered",
     "approve",
     "card_from_dict",
     "decision_of",

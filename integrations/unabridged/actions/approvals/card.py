@@ -222,6 +222,7 @@ def make_card(
     targets_arg: str | None = None,
     targets: Sequence[Any] | None = None,
     show: Collection[str] = (),
+    whole: Mapping[str, Any] | None = None,
     ttl_s: float = TTL_S,
     call_id: str | None = None,
 ) -> Card:
@@ -237,11 +238,13 @@ def make_card(
         targets_arg: the argument that holds the ids.
         targets: the ids.
         show: the names of the arguments whose values may be shown.
+        whole: the arguments with all that the code gets, also what `args` masks; a decision is bound to these.
         ttl_s: how long the question stands, in seconds, from when it is first asked.
         call_id: the id of the call.
     """
     reads = verdict.reads
-    subject = binding_of(session, action=action, args=args, targets_arg=targets_arg, reads=reads)
+    bound = args if whole is None else whole
+    subject = binding_of(session, action=action, args=bound, targets_arg=targets_arg, reads=reads)
     options = _options(verdict, takes_targets=targets_arg is not None)
     touched = targets
     if not touched and "restrict_to_returned" in options:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from math import inf
 from typing import Any, Final, Literal, get_args
 
@@ -12,6 +13,7 @@ from unabridged.contract import InvalidInput, UnabridgedError
 from unabridged.evidence import Session
 
 from .card import CARD_OPTIONS, TTL_S, Card, CardOption, seal_of
+from .questions import answer as answer_once
 
 By = Literal["person", "policy"]
 _MAPPED: Final = frozenset({"decision", "ids", "deadline_s", "binding", "by"})
@@ -155,6 +157,30 @@ def approve(session: Session, card: Card, decision: Decision | bool, *, ttl_s: f
         "by": taken.by, "ids": None if taken.ids is None else list(taken.ids), "deadline_s": taken.deadline_s,
     }  # fmt: skip
     return session.tickets.issue("approval", action=card.action, ttl_s=ttl_s, payload=payload)
+
+
+def answered(session: Session, answer: Any, card: Card, *, lapses_at: datetime) -> Decision:
+    """Returns what was answered to a card. What travelled answers one question once, and only while that stands.
+
+    Args:
+        session: the session of the write.
+        answer: what the approver returned.
+        card: the card.
+        lapses_at: when an answer that did not travel comes too late.
+
+    Raises:
+        ApprovalStale: the question has lapsed or was answered, or the answer is about another one.
+        InvalidInput: it is no answer.
+        TicketRefused: it is a token that is not good for this.
+    """
+    if isinstance(answer, str):
+        return redeem_approval(session, answer, card)
+    decision = decision_of(answer, card)
+    travelled = isinstance(answer, Mapping) or (isinstance(answer, Decision) and answer.binding is not None)
+    is_first = answer_once(session, card.question)
+    if session.tickets.now() >= (card.expires_at if travelled else lapses_at) or (travelled and not is_first):
+        raise ApprovalStale
+    return decision
 
 
 def redeem_approval(session: Session, token: object, card: Card) -> Decision:
