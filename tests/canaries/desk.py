@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final
@@ -12,6 +13,8 @@ from pydantic import BaseModel, Field, StringConstraints, model_validator
 from pydantic_core import PydanticCustomError
 from unabridged.actions import Action, Command, ExecutorError, Grants, Sensitivity
 from unabridged.contract import ReadHeader, ReadResult, Reason, Scope, build_result, new_read_id
+from unabridged.gate.acting import arun_action, run_action
+from unabridged.gate.presenting import Reply
 
 OrderId = Annotated[str, StringConstraints(pattern=r"^o [a-z]{1,20}$", max_length=24), Sensitivity("personal")]
 Mail = Annotated[str, StringConstraints(pattern=r"^[a-z]{1,40}@example\.org$", max_length=60), Sensitivity("personal")]
@@ -152,3 +155,14 @@ def orders(*codes: str, filters: Mapping[str, Any] | None = None) -> ReadResult:
         scope=Scope(resource="orders", filters=dict(filters or {})),
         read=ReadHeader(id=new_read_id(), adapter="desk", started_at=now, finished_at=now),
     )
+
+
+async def act(is_async: bool, action: Any, fields: Any) -> Reply:
+    """Starts an action without a framework."""
+    return await arun_action(action, fields) if is_async else run_action(action, fields)
+
+
+def heard(reply: Reply) -> str:
+    """Returns all of a reply that may reach anybody."""
+    assert not reply.passes
+    return f"{reply.content} {json.dumps(reply.artifact)} {reply!r} {reply.value!r}"

@@ -3,28 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from canaries.desk import BAD, GOOD, MODES, Provider, Waiting, orders, refund
+from canaries.desk import BAD, GOOD, MODES, Provider, Waiting, act, heard, orders, refund
 from canaries.places import placed
 from canaries.watching import TheirOwn, Watch, found_in
 from unabridged.gate.acting import arun_action, run_action
-from unabridged.gate.presenting import Reply
 
 LEDGERS = ("memory", "sqlite")
-
-
-async def act(is_async: bool, action: Any, fields: Any) -> Reply:
-    return await arun_action(action, fields) if is_async else run_action(action, fields)
-
-
-def heard(reply: Reply) -> str:
-    """Returns all of a reply that may reach anybody."""
-    assert not reply.passes
-    return f"{reply.content} {json.dumps(reply.artifact)} {reply!r} {reply.value!r}"
 
 
 @pytest.mark.parametrize("is_async", [False, True])
