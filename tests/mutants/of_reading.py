@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from mutants.mutating import Mutant
 from unabridged.reading import deadlines
+from unabridged.reading.walkers import Ended
 
 
 def _proof_is_not_looked_at(right: Any) -> Any:
@@ -33,5 +34,16 @@ READING: Final = (
         name="a deadline bounds waits alone", target="unabridged.reading.deadlines:_bounded",
         wrong=_only_waits_are_bounded,
         killers=["tests/reading/test_hostile_server.py::test_answers_before_the_answer_without_end_stop_with_the_time"],
+    ),
+    Mutant(
+        name="an empty page ends a walk whatever its flag says", target="unabridged.reading.walkers:_empty",
+        wrong=lambda _: lambda **_says: Ended("empty_page"),
+        killers=["tests/reading/test_contradictions.py::test_an_empty_page_that_says_there_is_more_is_not_the_end"],
+    ),
+    Mutant(
+        name="only the outermost projection keeps its nulls", target="unabridged.profiles.paths:_flattened",
+        wrong=lambda right: lambda found: [one for one in right(found) or () if one is not None],
+        killers=["tests/reading/test_contradictions.py::"
+                 "test_a_list_in_a_list_that_an_expression_would_pass_over_makes_its_page_malformed"],
     ),
 )  # fmt: skip

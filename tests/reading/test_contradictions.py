@@ -53,6 +53,21 @@ def test_a_total_that_is_reached_where_the_source_says_that_there_is_more_contra
     assert keys(ask(given, page(1, 2, last=False, n=2))) == {"PROTOCOL_ANOMALY:contradictory_signals"}
 
 
+@pytest.mark.parametrize(
+    ("walk", "more"),
+    [
+        ({**TOKEN, "ends_on": ["empty_page"], "more_flag": "more"}, {"more": True, "next": "a"}),
+        ({**KEY, "ends_on": ["empty_page"]}, {"more": "true"}),
+        ({**OFFSET, "ends_on": ["empty_page"]}, {"last": False}),
+    ],
+    ids=["token", "key", "offset"],
+)
+def test_an_empty_page_that_says_there_is_more_is_not_the_end(walk: dict[str, Any], more: dict[str, Any]) -> None:
+    given = profile(walk, **SIZED)
+    assert keys(ask(given, page(**more))) == {"PROTOCOL_ANOMALY:contradictory_signals"}
+    assert ask(given, page()).complete
+
+
 def test_a_token_that_repeats_where_the_source_says_that_there_is_more_is_not_the_end() -> None:
     given = profile({**TOKEN, "repeated_token": "end", "more_flag": "more"})
     result = ask(given, page(1, next="a", more=True), page(2, next="a", more=True))
@@ -120,12 +135,26 @@ def test_a_record_that_an_expression_would_pass_over_makes_its_page_malformed(pa
         assert keys(result) == {"PROTOCOL_ANOMALY:malformed_page"}
 
 
-def test_an_expression_may_leave_out_what_it_filters_and_groups_without_members() -> None:
+@pytest.mark.parametrize(
+    "path",
+    ["groups[].members[]", "groups[*].members[]", "groups[].members", "groups.*.members[]", "[groups[].members[]][]",
+     "ok && groups[].members[]", "none || groups[].members[]", "not_null(none, groups[].members[])"],
+)  # fmt: skip
+def test_a_list_in_a_list_that_an_expression_would_pass_over_makes_its_page_malformed(path: str) -> None:
+    for hole in ({"members": None}, {"error": "a shard that failed"}, {"members": [None]}):
+        groups: Any = [{"members": [{"id": 1}]}, hole]
+        body = {"groups": {"a": groups[0], "b": hole} if "groups." in path else groups, "ok": True}
+        result = ask(profile(items=path), {"status": 200, "headers": {}, "json": body})
+        assert keys(result) == {"PROTOCOL_ANOMALY:malformed_page"}
+
+
+def test_an_expression_may_leave_out_what_it_filters_and_groups_of_which_it_says_that_they_may_be_empty() -> None:
     chosen = ask(profile(items="items[?kind == 'a']"), {
         "status": 200, "headers": {}, "json": {"items": [{"id": 1, "kind": "a"}, {"id": 2, "kind": "b"}]}})  # fmt: skip
     assert chosen.ids == (1,)
-    grouped = {"groups": [{"members": [{"id": 1}]}, {}, {"members": [{"id": 2}]}]}
-    assert ask(profile(items="groups[].members[]"), {"status": 200, "headers": {}, "json": grouped}).ids == (1, 2)
+    grouped = {"groups": [{"members": [{"id": 1}]}, {}, {"members": []}, {"members": [{"id": 2}]}]}
+    lenient = profile(items="groups[].not_null(members, `[]`)[]")
+    assert ask(lenient, {"status": 200, "headers": {}, "json": grouped}).ids == (1, 2)
 
 
 @pytest.mark.parametrize(

@@ -55,12 +55,13 @@ class Path:
     parts: tuple[str, ...] = ()
     search: Callable[[Any], Any] | None = None
     search_list: Callable[[Any], Any] | None = None
-    """As `search`, but a list keeps the nulls that its last projection finds."""
+    """As `search`, but a list keeps the nulls that its projections find."""
 
     def read_list(self, value: Any) -> Any:
         """As `read`, for a list of records: an element that is null is a null in the list, and is not passed over.
 
-        `edges[*].node` leaves out an edge without a node, so a list that it shortens would look whole.
+        `edges[*].node` leaves out an edge without a node, and `groups[].rows[]` a group without rows, so a list that
+        they shorten would look whole.
 
         Raises:
             PathFailed: the expression cannot be evaluated on this value.
@@ -127,7 +128,7 @@ def _key(part: str) -> str:
 
 
 def _expression(text: str) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
-    """Returns the search of an expression, and the one that keeps the nulls of its last projection."""
+    """Returns the search of an expression, and the one that keeps the nulls of its projections."""
     from jmespath import compile as compile_expression
     from jmespath.exceptions import JMESPathError
     from jmespath.visitor import TreeInterpreter
@@ -151,20 +152,46 @@ def _expression(text: str) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
 
 
 def _keeping_nulls(interpreter: Any, node: Any, value: Any) -> Any:
-    """Evaluates a parsed expression; where its outermost step is a projection, no element is passed over."""
+    """Evaluates a parsed expression; the projections that make its list pass over no element, one in another neither.
+
+    Which branch an `&&`, an `||` or a `not_null` takes is decided as ever.
+    """
     kind, children = node["type"], node["children"]
-    if kind == "pipe":
-        return _keeping_nulls(interpreter, children[1], interpreter.visit(children[0], value))
-    if kind not in ("projection", "filter_projection", "value_projection"):
-        return interpreter.visit(node, value)
-    found = interpreter.visit(children[0], value)
+    keep = partial(_keeping_nulls, interpreter)
+    match kind:
+        case "pipe":
+            return keep(children[1], interpreter.visit(children[0], value))
+        case "and_expression" | "or_expression":
+            takes_left = _is_true(interpreter.visit(children[0], value)) == (kind == "or_expression")
+            return keep(children[0 if takes_left else 1], value)
+        case "function_expression" if node["value"] == "not_null":
+            return next((keep(one, value) for one in children if interpreter.visit(one, value) is not None), None)
+        case "multi_select_list" if value is not None:
+            return [keep(one, value) for one in children]
+        case "flatten":
+            return _flattened(keep(children[0], value))
+        case "projection" | "filter_projection" | "value_projection":
+            return _projected(interpreter, node, value)
+        case _:
+            return interpreter.visit(node, value)
+
+
+def _flattened(found: Any) -> list[Any] | None:
+    if not isinstance(found, list):
+        return None
+    return [one for part in found for one in (part if isinstance(part, list) else [part])]
+
+
+def _projected(interpreter: Any, node: Any, value: Any) -> list[Any] | None:
+    kind, children = node["type"], node["children"]
+    found = _keeping_nulls(interpreter, children[0], value)
     if kind == "value_projection" and isinstance(found, dict):
         found = list(found.values())
     if not isinstance(found, list):
         return None
     if kind == "filter_projection":
         found = [one for one in found if _is_true(interpreter.visit(children[2], one))]
-    return [interpreter.visit(children[1], one) for one in found]
+    return [_keeping_nulls(interpreter, children[1], one) for one in found]
 
 
 def _is_true(value: Any) -> bool:

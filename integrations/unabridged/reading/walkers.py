@@ -177,11 +177,16 @@ def _flag(page: Page, path: str | None) -> bool | None:
             return None
 
 
+def _empty(*, says_more: bool) -> Stop:
+    """An empty page that ends a walk, unless it says itself that there is more."""
+    return Anomaly("contradictory_signals") if says_more else Ended("empty_page")
+
+
 def _token(rules: TokenWalk, view: View) -> Follow | Stop:
     ends = rules.ends_on
-    if "empty_page" in ends and view.raw == 0:
-        return Ended("empty_page")
     more = _flag(view.page, rules.more_flag)
+    if "empty_page" in ends and view.raw == 0:
+        return _empty(says_more=more is True)
     if more is False and "flag" in ends:
         return Ended("flag")
     path = compile_path(rules.read)
@@ -255,9 +260,9 @@ def _target(rules: LinkWalk, view: View) -> str | Anomaly | None:
 
 
 def _key(rules: KeyWalk, view: View) -> Follow | Stop:
-    if view.raw == 0 and "empty_page" in rules.ends_on:
-        return Ended("empty_page")
     more = _flag(view.page, rules.more_flag)
+    if view.raw == 0 and "empty_page" in rules.ends_on:
+        return _empty(says_more=more is True)
     if "flag" in rules.ends_on and more is False:
         return Ended("flag")
     if "short_page" in rules.ends_on and more is not True and _is_short(view):
@@ -284,9 +289,9 @@ def _is_short(view: View) -> bool:
 
 
 def _offset(rules: OffsetWalk, view: View) -> Follow | Stop:
-    if view.raw == 0 and "empty_page" in rules.ends_on:
-        return Ended("empty_page")
     last = _flag(view.page, rules.last_flag)
+    if view.raw == 0 and "empty_page" in rules.ends_on:
+        return _empty(says_more=last is False)
     if "flag" in rules.ends_on and last is True:
         return Ended("flag")
     advance = _advance(rules, view)
