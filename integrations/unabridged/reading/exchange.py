@@ -20,6 +20,8 @@ REQUEST_TIMEOUT_S: Final = 30.0
 """How long one exchange may take where the time budget allows more."""
 MAX_REDIRECTS: Final = 5
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
+_WITH_CREDENTIALS: Final[dict[str, Any]] = {"follow_redirects": False}
+_WITHOUT_CREDENTIALS: Final[dict[str, Any]] = {"follow_redirects": False, "auth": None}
 
 
 class Exchange:
@@ -100,7 +102,7 @@ class Exchange:
 
     def options(self) -> dict[str, Any]:
         """Returns how the client is to send: never following redirects, and without its credentials abroad."""
-        return {"follow_redirects": False} | ({} if self._request.credentials else {"auth": None})
+        return _WITH_CREDENTIALS if self._request.credentials else _WITHOUT_CREDENTIALS
 
     def opens(self, response: Any) -> bool:
         """Takes in the head of a response; tells whether its body may be read at all."""

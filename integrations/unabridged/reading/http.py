@@ -67,7 +67,7 @@ class HttpTransport:
                     if response.is_stream_consumed:
                         exchange.feed_decoded(response.content)
                     else:
-                        for chunk in response.iter_raw():
+                        for chunk in response.stream:  # as `iter_raw` does, without its counting
                             exchange.feed(chunk)
                 finally:
                     response.close()
@@ -111,7 +111,7 @@ class AsyncHttpTransport:
                         if response.is_stream_consumed:
                             exchange.feed_decoded(response.content)
                         else:
-                            async for chunk in response.aiter_raw():
+                            async for chunk in response.stream:
                                 exchange.feed(chunk)
                     finally:
                         await response.aclose()

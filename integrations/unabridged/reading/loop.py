@@ -249,7 +249,7 @@ class Loop:
         self.spend.pages += 1
         self.last_raw = raw
         before = len(self.collector.seen)
-        cursor = _place_of(self.step) if self.step.is_continuation else None
+        asked_at = self.step
         adds_new = self.collector.absorb(taken, raw=raw)
         counted = self.seen.add(page)
         if page.is_partial_job:
@@ -259,17 +259,12 @@ class Loop:
             self.text.total = self.seen.extent
         if self.walk.by == "offset":
             is_item = self.walk.unit == "item"
-            self.window = self.step.offset - self.walk.origin + raw if is_item else self.collector.raw
-        view = self._view(page, taken, url, adds_new, counted)
-        outcome = walk(self.walk, view)
-        if outcome == _AT_TOTAL and view.total is not None:
-            self.seen.at_least = max(self.seen.at_least, view.total.value if view.total.kind == "exact" else 0)
+            self.window = asked_at.offset - self.walk.origin + raw if is_item else self.collector.raw
+        outcome = walk(self.walk, self._view(page, taken, url, adds_new, counted))
         if isinstance(outcome, Follow):
             self._follow(outcome.step)
-        elif self.job is not None and isinstance(outcome, Silent) and self.walk == SingleWalk(by="single"):
-            self.stop = Ended("job")
         else:
-            self.stop = outcome
+            self._end(outcome, page, counted)
         self._trim()
         if _trail.is_kept():
             _trail.page(
@@ -278,8 +273,17 @@ class Loop:
                 elapsed_s=self.spend.elapsed_s,
                 received=raw,
                 used=len(self.collector.seen) - before if taken.keys is not None else raw,
-                cursor=cursor,
+                cursor=_place_of(asked_at) if asked_at.is_continuation else None,
             )
+
+    def _end(self, stop: Stop, page: Page, counted: Counted | None) -> None:
+        """Notes why the walk stops."""
+        total = self._total(page, counted) if stop == _AT_TOTAL else None
+        if total is not None and total.kind == "exact":
+            self.seen.at_least = max(self.seen.at_least, total.value)
+        if self.job is not None and isinstance(stop, Silent) and self.walk == SingleWalk(by="single"):
+            stop = Ended("job")
+        self.stop = stop
 
     def _follow(self, step: Step) -> None:
         """Goes on, unless the next request would stand at or beyond a window that the source declares."""

@@ -16,6 +16,11 @@ from unabridged.profiles.paths import Path
 
 _BOM: Final = b"\xef\xbb\xbf"
 _BLANK: Final = re.compile(r"[ \t\n\r]*")
+_CLOSE: Final = re.compile(r"[ \t\n\r]*\}")
+_KEY: Final = re.compile(r'[ \t\n\r]*"([^"\\\x00-\x1f]*)"[ \t\n\r]*:[ \t\n\r]*')
+"""A key without an escape, with its colon and the blanks around both."""
+_COLON: Final = re.compile(r"[ \t\n\r]*:[ \t\n\r]*")
+_AFTER: Final = re.compile(r"[ \t\n\r]*([,}])")
 _DEPTH: Final = 8
 """How deep a key that stands twice is looked for: GraphQL names its pages below five. Records are not searched."""
 
@@ -62,40 +67,46 @@ def decode_json(body: bytes) -> Any:
 
 
 def _after_blank(text: str, at: int) -> int:
-    if text[at : at + 1] > " ":
-        return at
     found = _BLANK.match(text, at)
     return at if found is None else found.end()
 
 
 def _value(text: str, at: int, depth: int) -> tuple[Any, int]:
     """Returns the value that starts at a place, and where it ends; objects near the top are read key by key."""
-    if depth and text[at] == "{":
-        return _object(text, _after_blank(text, at + 1), depth - 1)
-    return _SCAN(text, at)
+    return _object(text, at + 1, depth - 1) if depth and text[at] == "{" else _SCAN(text, at)
 
 
 def _object(text: str, at: int, depth: int) -> tuple[dict[str, Any], int]:
+    """Returns the object whose brace was opened before a place, and where it ends."""
     found: dict[str, Any] = {}
-    if text[at] == "}":
-        return found, at + 1
+    closed = _CLOSE.match(text, at)
+    if closed is not None:
+        return found, closed.end()
     while True:
-        if text[at] != '"':
-            raise Undecodable
-        key, at = _SCAN_TEXT(text, at + 1)
-        at = _after_blank(text, at)
-        if text[at] != ":":
-            raise Undecodable
-        value, at = _value(text, _after_blank(text, at + 1), depth)
+        named = _KEY.match(text, at)
+        key, at = _escaped_key(text, at) if named is None else (named[1], named.end())
+        value, at = _object(text, at + 1, depth - 1) if depth and text[at] == "{" else _SCAN(text, at)
         if key in found and not json_equal(found[key], value):
             raise SaidTwice
         found[key] = value
-        at = _after_blank(text, at)
-        if text[at] == "}":
-            return found, at + 1
-        if text[at] != ",":
+        after = _AFTER.match(text, at)
+        if after is None:
             raise Undecodable
-        at = _after_blank(text, at + 1)
+        at = after.end()
+        if after[1] == "}":
+            return found, at
+
+
+def _escaped_key(text: str, at: int) -> tuple[str, int]:
+    """Returns a key that has an escape in it, and where its value starts."""
+    at = _after_blank(text, at)
+    if text[at] != '"':
+        raise Undecodable
+    key, at = _SCAN_TEXT(text, at + 1)
+    colon = _COLON.match(text, at)
+    if colon is None:
+        raise Undecodable
+    return key, colon.end()
 
 
 def header_map(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
