@@ -24,6 +24,12 @@ def _only_waits_are_bounded(_: Any) -> Any:
     return bounded
 
 
+def _sources_are_left_out(right: Any) -> Any:
+    return lambda result: right(result).model_copy(update={"sources": ()})
+
+
+_LATER: Final = "tests/reading/test_contradictions.py::"
+
 READING: Final = (
     Mutant(
         name="a complete document needs no proof",
@@ -45,5 +51,17 @@ READING: Final = (
         wrong=lambda right: lambda found: [one for one in right(found) or () if one is not None],
         killers=["tests/reading/test_contradictions.py::"
                  "test_a_list_in_a_list_that_an_expression_would_pass_over_makes_its_page_malformed"],
+    ),
+    Mutant(
+        name="a later page names no missing source",
+        target="unabridged.reading.value:_unproven", wrong=_sources_are_left_out,
+        killers=[_LATER + "test_a_later_page_keeps_the_sources_that_it_names_as_missing"],
+    ),
+    Mutant(
+        name="a condition may wait for a number that never comes",
+        target="unabridged.profiles.conditions:is_finite", wrong=lambda _: lambda _value: True,
+        killers=[
+            "tests/profiles/test_format.py::test_a_profile_is_refused_with_the_key_and_the_rule_and_never_the_value"
+        ],
     ),
 )  # fmt: skip

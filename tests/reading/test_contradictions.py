@@ -219,6 +219,20 @@ def test_the_last_page_of_a_list_is_not_the_list() -> None:
     assert keys(dead) == {"PROTOCOL_ANOMALY:malformed_page"}
 
 
+def test_a_later_page_keeps_the_sources_that_it_names_as_missing() -> None:
+    regions = [{"path": "dead", "when": "nonempty", "code": "SOURCE_UNAVAILABLE", "names_sources": True}]
+    value = {"items": [{"id": 9}], "dead": ["eu", "us"]}
+    last = judge_value(profile(signals=regions), value, resource="things", from_the_start=False)
+    assert [(s.name, s.status, s.reasons) for s in last.sources] == [
+        ("things", "partial", ("SOURCE_UNAVAILABLE", "COVERAGE_UNKNOWN")),
+        ("eu", "unavailable", ("SOURCE_UNAVAILABLE",)),
+        ("us", "unavailable", ("SOURCE_UNAVAILABLE",)),
+    ]
+    assert last.continuation.kind == "retry_sources"
+    whole = judge_value(profile(), {"items": [{"id": 9}]}, resource="things", from_the_start=False)
+    assert [(s.name, s.status, s.reasons) for s in whole.sources] == [("things", "unknown", ("COVERAGE_UNKNOWN",))]
+
+
 IN_HEADERS: list[dict[str, Any]] = [
     {"walk": {"by": "link", "where": "header"}},
     {"walk": {"by": "link", "where": "body", "path": "header:x-next"}},

@@ -66,6 +66,7 @@ def test_a_query_shows_no_filter_value_and_is_not_changed_from_outside() -> None
     "stated",
     [{"max_pages": 0}, {"max_items": -1}, {"max_items": True}, {"max_bytes": 1.5}, {"max_requests": "9"},
      {"max_seconds": 0}, {"max_seconds": float("inf")}, {"max_seconds": True}, {"max_retries": -1},
+     {"max_seconds": float("nan")}, {"max_seconds": 1e308}, {"max_seconds": 10**400},
      {"max_retries": None}, {"max_canary": 1}],
 )  # fmt: skip
 def test_a_budget_that_breaks_a_rule_is_refused_by_field(stated: dict[str, Any]) -> None:

@@ -17,6 +17,9 @@ from unabridged.testing import load_case
 CANARY = "kanarie 7f3a private"
 
 
+ABSURD = (-1, 1e308, 10**12, 10**400, float("nan"), float("inf"), True)
+
+
 def refusal(document: Any) -> tuple[str, str]:
     with pytest.raises(CaseError) as caught:
         load_case(document)
@@ -76,6 +79,10 @@ def test_an_unknown_key_is_refused_by_its_name(changes: dict[str, Any], field: s
         ({"reads": [read({"fault": "timeout", "body": CANARY})]}, "reads[0].exchanges[0].body"),
         ({"reads": [read({"fault": "timeout", "status": 200})]}, "reads[0].exchanges[0].status"),
         ({"reads": [read({**page(1), "delay_s": -1})]}, "reads[0].exchanges[0].delay_s"),
+        *(({"reads": [read({**page(1), "delay_s": absurd})]}, "reads[0].exchanges[0].delay_s") for absurd in ABSURD),
+        *(({"reads": [read(page(1), budget={"max_seconds": absurd})]}, "reads[0].budget.max_seconds")
+          for absurd in ABSURD),
+        *(({"writes": [{"tool": "purge", "after_s": absurd}]}, "writes[0].after_s") for absurd in ABSURD),
         ({"reads": [read({**page(1), "status": 99})]}, "reads[0].exchanges[0].status"),
         ({"reads": [{**read(), "sources": {"eu": []}}]}, "reads[0].sources"),
         ({"reads": [{k: v for k, v in read().items() if k != "exchanges"}]}, "reads[0].exchanges"),
@@ -143,6 +150,12 @@ def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
     assert refusal(tmp_path / "none.json") == ("file", "must be a file that can be read")
     assert refusal(tmp_path) == ("file", "must be a file that can be read")
+
+
+def test_a_number_that_no_float_holds_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "case.json"
+    path.write_text(json.dumps(case(reads=[read({**page(1), "delay_s": 7})])).replace("7", "1e400"))
+    assert refusal(path) == ("case", "must not hold a number that is too large for JSON readers")
 
 
 def test_a_form_that_is_broken_is_told_before_a_profile_that_is() -> None:

@@ -37,6 +37,14 @@ def test_exchanges_are_served_in_order_and_move_the_clock() -> None:
     assert clock.now() == datetime(2026, 11, 30, 9, 0, 2, 500_000, tzinfo=UTC)
 
 
+def test_a_clock_that_is_moved_beyond_the_last_date_stays_there() -> None:
+    clock = VirtualClock()
+    for _ in range(400):
+        clock.advance(1_000_000_000)
+    assert clock.now() == datetime.max.replace(tzinfo=UTC)
+    assert clock.monotonic() == 400e9
+
+
 @pytest.mark.parametrize("kind", ["timeout", "disconnect", "dns", "short_body"])
 def test_a_fault_brings_no_response(kind: str) -> None:
     reply = ask(ScriptedTransport([{"fault": kind}]))

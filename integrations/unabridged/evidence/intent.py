@@ -232,6 +232,6 @@ def _requirements(given: str | Iterable[str]) -> tuple[Requirement, ...]:
 def _max_age(given: float | None) -> float | None:
     if given is None:
         return None
-    if isinstance(given, bool) or not isinstance(given, int | float) or not math.isfinite(given) or given < 0:
+    if isinstance(given, bool) or not isinstance(given, int | float) or not 0 <= given < math.inf:
         raise InvalidInput(field="max_age_s", rule="must be a number of seconds of at least 0")
     return given

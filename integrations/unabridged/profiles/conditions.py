@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from math import isfinite
 from typing import Annotated, Any, Final, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StrictStr, model_validator
@@ -14,6 +15,7 @@ from .paths import MISSING, InvalidPath, compile_path
 
 _DOTTED: Final = re.compile(r"[A-Za-z_$@][A-Za-z0-9_$@\-]*(\.[A-Za-z_$@][A-Za-z0-9_$@\-]*)*\Z")
 _PRINTABLE: Final = re.compile(r"[\x20-\x7e]{1,128}\Z")
+_NO: Final = frozenset({"", "0", "false", "no"})
 _HEADER_NAME: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,128}\Z")
 
 
@@ -65,6 +67,8 @@ class When(Piece):
     @model_validator(mode="before")
     @classmethod
     def _one_condition(cls, data: Any) -> Any:
+        if isinstance(data, dict) and not all(map(is_finite, data.values())):
+            raise broken("when", "must not hold NaN, Infinity: no value would ever meet it")
         if isinstance(data, When):
             return data
         if isinstance(data, str) and data in ("nonempty", "absent"):
@@ -103,6 +107,31 @@ class When(Piece):
         return json_equal(value, self.equals)
 
 
+    def may_hold(self, value: Any) -> bool:
+        """Tells whether a value that does not meet the condition may mean what it looks for.
+
+        So does a boolean in another spelling (`1` or `"True"` where `true` is looked for), and a text that is no number
+        up to the one that must be exceeded.
+        """
+        if value is MISSING or value is None or isinstance(value, bool):
+            return False
+        if self.gt is not None and not isinstance(value, int | float):
+            return bool(value) and not _is_up_to(value, self.gt)
+        return isinstance(self.equals, bool) and _truth_of(value) is self.equals
+
+
+def _is_up_to(value: Any, most: float) -> bool:
+    try:
+        return isinstance(value, str) and float(value) <= most
+    except ValueError:
+        return False
+
+
+def _truth_of(value: Any) -> bool:
+    """Returns what a value that is no boolean says where one is looked for."""
+    return value.strip().lower() not in _NO if isinstance(value, str) else bool(value)
+
+
 class Send(Piece):
     """Where a value goes in a request: exactly one of a query parameter, a dotted key of a JSON body, a header."""
 
@@ -133,8 +162,17 @@ class Send(Piece):
         return "header", (self.header or "").lower()
 
 
+def is_finite(value: Any) -> bool:
+    """Tells whether every number in a value is one that JSON can hold and a float can be compared with."""
+    if isinstance(value, float):
+        return isfinite(value)
+    if isinstance(value, list | tuple):
+        return all(map(is_finite, value))
+    return not isinstance(value, dict) or all(map(is_finite, value.values()))
+
+
 def _scalar(value: Any) -> Any:
-    if value is None or isinstance(value, str | int | float):
+    if value is None or (isinstance(value, str | int | float) and is_finite(value)):
         return value
     raise broken("scalar", "must be a text, a number, true, false or null")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from math import isinf
 from typing import Any
 
 from unabridged.contract.errors import InvalidInput, ProfileError, printable_name, value_free
@@ -34,8 +35,14 @@ def parse_strict(text: str, *, field: str, error: type[InvalidInput] = ProfileEr
     def constant(_: str) -> Any:
         raise error(field=field, rule="must not hold NaN or Infinity")
 
+    def number(digits: str) -> float:
+        found = float(digits)
+        if isinf(found):
+            raise error(field=field, rule="must not hold a number that is too large for JSON readers")
+        return found
+
     try:
-        return json.loads(text, object_pairs_hook=pairs, parse_constant=constant)
+        return json.loads(text, object_pairs_hook=pairs, parse_constant=constant, parse_float=number)
     except RecursionError:
         rule = "is nested too deeply"
     except ValueError:

@@ -8,7 +8,7 @@ from pydantic import Field, StrictBool, StrictInt, StrictStr, model_validator
 
 from unabridged.contract.ids import id_key
 
-from .conditions import PagePath, Piece, RecordPath, Scalar, Send, broken
+from .conditions import PagePath, Piece, RecordPath, Scalar, Send, broken, is_finite
 
 TokenEnd = Literal["absent", "null", "zero", "empty_page", "flag", "empty", "same_token"]
 KeyEnd = Literal["empty_page", "flag", "short_page"]
@@ -71,6 +71,8 @@ class TokenWalk(Piece):
         _flag_needs_a_path(self.ends_on, self.more_flag, "more_flag")
         if "first" in self.model_fields_set and self.first is None:
             raise broken("first", "first must be a token, and null is none")
+        if not is_finite(self.first):
+            raise broken("first", "first must not hold NaN or Infinity")
         return self
 
 

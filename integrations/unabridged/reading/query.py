@@ -15,6 +15,8 @@ from unabridged.contract.errors import printable_name
 
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 _MAX_DEPTH: Final = 32
+MOST_SECONDS: Final = 1_000_000_000
+"""Some thirty years: the moment that it ends at must have a date."""
 
 
 @dataclass(frozen=True)
@@ -76,12 +78,11 @@ class Budget:
             raise InvalidInput(field="budget.max_retries", rule="must be a whole number of at least 0")
         seconds = self.max_seconds
         if seconds is not None and (
-            isinstance(seconds, bool)
-            or not isinstance(seconds, int | float)
-            or not math.isfinite(seconds)
-            or seconds <= 0
+            isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds <= MOST_SECONDS
         ):
-            raise InvalidInput(field="budget.max_seconds", rule="must be a number above 0, or null")
+            raise InvalidInput(
+                field="budget.max_seconds", rule=f"must be a number above 0, {MOST_SECONDS} at most, or null"
+            )
 
     @classmethod
     def unlimited(cls, *, max_retries: int = 0, **stated: Any) -> Budget:

@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from unabridged.contract.parts import Reason
-from unabridged.contract.results import ReadResult, build_result, with_ids, with_resume
+from unabridged.contract.parts import Reason, SourceOutcome
+from unabridged.contract.results import ReadResult, build_result, status_for, with_ids, with_resume
 from unabridged.profiles.combinators import PartitionWalk
 from unabridged.profiles.conditions import Send
 from unabridged.profiles.format import Profile, Size
@@ -146,5 +146,14 @@ def _unproven(result: ReadResult) -> ReadResult:
     """Returns the same records without a claim about what is not in them."""
     reason = Reason(code="COVERAGE_UNKNOWN", layer="adapter")
     fields = {name: getattr(result, name) for name in _KEPT}
-    unproven = build_result(items=result.items, reasons=[*result.reasons, reason], **fields)
+    sources = tuple(map(_doubted, result.sources))
+    unproven = build_result(items=result.items, reasons=[*result.reasons, reason], sources=sources, **fields)
     return unproven if result._ids is None else with_ids(unproven, result._ids)
+
+
+def _doubted(source: SourceOutcome) -> SourceOutcome:
+    """Returns what a source gave without the claim that this was all; one that failed has failed still."""
+    if source.status == "unavailable":
+        return source
+    reasons = tuple(dict.fromkeys([*source.reasons, "COVERAGE_UNKNOWN"]))
+    return source.model_copy(update={"status": status_for((), reasons), "reasons": reasons})

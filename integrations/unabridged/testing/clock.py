@@ -7,6 +7,7 @@ from typing import Final
 
 REPLAY_START: Final = datetime(2026, 11, 30, 9, tzinfo=UTC)
 """When every replay starts."""
+_LAST: Final = datetime.max.replace(tzinfo=UTC)
 
 
 class VirtualClock:
@@ -25,8 +26,9 @@ class VirtualClock:
         """Every wait that was asked for, in order, in seconds."""
 
     def now(self) -> datetime:
-        """Returns the wall-clock time in UTC."""
-        return self._start + timedelta(seconds=self._elapsed_s)
+        """Returns the wall-clock time in UTC; where no date is late enough, the last one."""
+        left_s = (_LAST - self._start).total_seconds()
+        return self._start + timedelta(seconds=self._elapsed_s) if self._elapsed_s < left_s else _LAST
 
     def monotonic(self) -> float:
         """Returns the seconds since the start."""

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr, Validat
 from pydantic_core import PydanticCustomError
 
 from unabridged.contract import CaseError, printable_name
+from unabridged.reading.query import MOST_SECONDS
 
 FAULTS: Final = ("timeout", "disconnect", "short_body", "dns")
 
@@ -71,7 +72,7 @@ def _place(loc: tuple[int | str, ...], field: str) -> str:
     return place
 
 
-Seconds = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
+Seconds = Annotated[float, Field(strict=True, ge=0, le=MOST_SECONDS, allow_inf_nan=False)]
 
 
 class ExpectedRequest(Piece):

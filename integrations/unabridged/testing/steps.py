@@ -10,6 +10,8 @@ from unabridged.answers import ClaimKind
 from unabridged.contract import KINDS, REASON_CODES, WARNING_CODES, GuardCode
 from unabridged.contract.codes import Consistency, Decision, Intent, ProofLevel, Status, TotalKind, Visibility
 
+from unabridged.reading.query import MOST_SECONDS
+
 from .exchanges import Exchange, Piece, Seconds, broken
 
 Text = Annotated[StrictStr, Field(min_length=1)]
@@ -42,7 +44,7 @@ class BudgetSpec(Piece):
     max_items: Limit | None = None
     max_requests: Limit | None = None
     max_bytes: Limit | None = None
-    max_seconds: Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)] | None = None
+    max_seconds: Annotated[float, Field(strict=True, gt=0, le=MOST_SECONDS, allow_inf_nan=False)] | None = None
     max_retries: Index | None = None
 
 
