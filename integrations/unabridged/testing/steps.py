@@ -9,7 +9,6 @@ from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr, model
 from unabridged.answers import ClaimKind
 from unabridged.contract import KINDS, REASON_CODES, WARNING_CODES, GuardCode
 from unabridged.contract.codes import Consistency, Decision, Intent, ProofLevel, Status, TotalKind, Visibility
-
 from unabridged.reading.query import MOST_SECONDS
 
 from .exchanges import Exchange, Piece, Seconds, broken
