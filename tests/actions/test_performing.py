@@ -140,6 +140,67 @@ def test_an_idempotent_executor_is_asked_again_with_the_same_key(run: Run) -> No
     assert first.idempotency_key == again.idempotency_key
 
 
+@both
+def test_that_a_later_attempt_did_nothing_does_not_say_that_an_earlier_one_did_nothing(run: Run) -> None:
+    """What was deleted by a request whose answer was lost is not found by the next one."""
+    provider = Provider({"a1": TimeoutError()}, idempotent=True)
+    action = archive(provider)
+    args = {"tenant": "t1", "account_ids": ["a1"]}
+    with opened() as s:
+        run_it(action, s, run, args)
+        for code in ("reference_invalid", "provider_retryable", "target_changed"):
+            provider.script["a1"] = ExecutorError(code=code)
+            assert told(run_it(action, s, run, args)) == {"a1": ("unknown", code)}
+    assert len({c.idempotency_key for c in provider.commands}) == 1
+
+
+@pytest.mark.parametrize(
+    ("named", "sent", "unknown"),
+    [
+        (["a1", "a2"], [("a1", "a2")], []),
+        (["a2", "a1"], [], ["a2", "a1"]),
+        (["a1"], [], ["a1"]),
+        (["a1", "a2", "a3"], [("a1", "a2"), ("a3",)], []),
+        (["a3", "a2"], [("a3",)], ["a2"]),
+    ],
+)
+def test_what_may_have_been_done_in_one_command_goes_out_again_in_just_that_command(
+    named: list[str], sent: list[Any], unknown: list[str]
+) -> None:
+    commands: list[Command] = []
+
+    def all_at_once(command: Command) -> Any:
+        commands.append(command)
+        if len(commands) == 1:
+            raise TimeoutError
+        return {"archived": True}
+
+    action = archive(FunctionExecutor(all_at_once, per_target=False, idempotent=True))
+    with opened() as s:
+        run_it(action, s, args={"tenant": "t1", "account_ids": ["a1", "a2"]})
+        outcome = run_it(action, s, args={"tenant": "t1", "account_ids": named})
+    first, *again = commands
+    assert sorted(c.targets for c in again) == sorted(sent)
+    assert {c.idempotency_key == first.idempotency_key for c in again if c.targets == first.targets} <= {True}
+    assert [t.target for t in outcome.targets if t.status == "unknown"] == unknown
+
+
+def test_the_rest_of_a_command_of_which_someone_settled_a_part_stays_unknown() -> None:
+    commands: list[Command] = []
+
+    def all_at_once(command: Command) -> Any:
+        commands.append(command)
+        raise TimeoutError
+
+    action = archive(FunctionExecutor(all_at_once, per_target=False, idempotent=True))
+    with opened() as s:
+        run_it(action, s)
+        action.resolve(admitted(action, GOOD, s), session=s, done=True, targets=["a1"])
+        again = run_it(action, s)
+    assert {t.target: t.status for t in again.targets} == {"a1": "already_done", "a2": "unknown", "a3": "unknown"}
+    assert len(commands) == 1
+
+
 @pytest.mark.parametrize(
     ("failure", "status", "code"),
     [

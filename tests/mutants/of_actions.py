@@ -43,6 +43,17 @@ ACTIONS: Final = (
     m("what may have happened did not", "unabridged.actions.performing:Performance._settle",
       lambda right: lambda self, slot, failure: right(self, slot, replace(failure, may_have_happened=False)),
       _ACTIONS + "test_performing.py::test_what_may_have_happened_is_unknown_and_is_not_silently_repeated"),
+    m("what may have been done goes out again in any command", "unabridged.actions.remembering:SessionMemory.claim",
+      lambda right: lambda self, key, *, under, again: right(
+          self, key, under=self.sent_under(key) or under, again=again
+      ),
+      _ACTIONS + "test_performing.py::"
+      "test_what_may_have_been_done_in_one_command_goes_out_again_in_just_that_command",
+      _ACTIONS + "test_performing.py::test_the_rest_of_a_command_of_which_someone_settled_a_part_stays_unknown"),
+    m("a later attempt speaks for an earlier one", "unabridged.actions.performing:Performance._settle",
+      lambda right: lambda self, slot, failure: (setattr(slot, "is_again", False), right(self, slot, failure))[1],
+      _ACTIONS + "test_performing.py::"
+      "test_that_a_later_attempt_did_nothing_does_not_say_that_an_earlier_one_did_nothing"),
     m("more is touched than was asked for", "unabridged.actions.declaring:Action.takes_targets", gives(True),
       _ACTIONS + "test_performing.py::test_less_may_be_touched_than_was_asked_for_and_never_more"),
     m("what was not admitted is performed", "unabridged.actions.declaring:Action._performance",

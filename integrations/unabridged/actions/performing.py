@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("unabridged.actions")
 _WITHOUT_SESSION: Final = ProcessMemory()
 _LOOKING: Final = NoMemory()
+_NOT_SENT: Final = Failure("provider_retryable", False)
 
 
 class Ran:
@@ -45,11 +46,13 @@ class Ran:
 class Slot:
     """One thing to do, and what came of it. Its repr shows neither."""
 
-    __slots__ = ("key", "outcome", "target")
+    __slots__ = ("is_again", "key", "outcome", "target")
 
     def __init__(self, target: Any, key: str) -> None:
         self.target = target
         self.key = key
+        self.is_again = False
+        """Whether an earlier attempt may have done it."""
         self.outcome: TargetOutcome | None = None
 
     def ends(self, status: Any, code: str | None = None, output: Any = None) -> None:
@@ -109,14 +112,18 @@ class Performance:
             return Outcome.failed("target_invalid", [s.target for s in self._slots if action.targets is not None])
         spent = False
         for group in self._groups():
-            claimed = [slot for slot in group if self._claim(slot)]
-            if claimed and not spent and not self._spend():
+            under = self._key_of(group)
+            claimed = [slot for slot in group if self._claim(slot, under)]
+            if len(claimed) < len(group):  # the rest would be another command, under another key
+                for slot in claimed:
+                    self._settle(slot, _NOT_SENT)
+                continue
+            if not spent and not self._spend():
                 for slot in claimed:
                     self._settle(slot, Failure("reference_invalid", False))
                 continue
-            if claimed:
-                spent = True
-                self._settle_all(claimed, (yield self._command(claimed)))
+            spent = True
+            self._settle_all(claimed, (yield self._command(claimed, under)))
         return self._outcome()
 
     @staticmethod
@@ -138,19 +145,38 @@ class Performance:
         return sum(self._memory.resolve(slot.key, done=done) for slot in self._slots)
 
     def _groups(self) -> list[list[Slot]]:
+        """Returns what goes into one command each.
+
+        What may have been done goes out again in the very same command only: in another, under another key, it would be
+        done twice.
+        """
         if getattr(self._action.executor, "per_target", True):
             return [[slot] for slot in self._slots]
-        return [list(self._slots)]
+        found: dict[str | None, list[Slot]] = {}
+        for slot in self._slots:
+            found.setdefault(self._sent_under(slot), []).append(slot)
+        return list(found.values())
 
-    def _claim(self, slot: Slot) -> bool:
-        """Tells whether a thing is to be done now; if not, notes why."""
+    def _sent_under(self, slot: Slot) -> str | None:
         try:
-            claim = self._memory.claim(slot.key, again=bool(getattr(self._action.executor, "idempotent", False)))
+            return self._memory.sent_under(slot.key)
+        except UnabridgedError:  # its claim fails then, too, and says so
+            return None
+
+    def _key_of(self, slots: Sequence[Slot]) -> str:
+        return slots[0].key if len(slots) == 1 else self._memory.key([s.key for s in slots])
+
+    def _claim(self, slot: Slot, under: str) -> bool:
+        """Tells whether a thing is to be done now, in a command of this key; if not, notes why."""
+        again = bool(getattr(self._action.executor, "idempotent", False))
+        try:
+            claim = self._memory.claim(slot.key, under=under, again=again)
         except UnabridgedError as error:
             _log.error("an action was not run, since that cannot be noted: %s", type(error).__name__)
             slot.ends("failed", "internal")
             return False
-        if claim == "run":
+        if claim in ("run", "again"):
+            slot.is_again = claim == "again"
             return True
         if claim == "done":
             slot.ends("already_done")
@@ -166,7 +192,7 @@ class Performance:
         found = resolve(self._session, action.kinds, self._admitted.args, action=action.name, spend=True)
         return not found.flawed and dict(found.values) == dict(self._references)
 
-    def _command(self, slots: Sequence[Slot]) -> Command:
+    def _command(self, slots: Sequence[Slot], key: str) -> Command:
         action = self._action
         kept = (action.targets, action.selection, *action.references)
         single = action.targets is not None and len(slots) == 1 and getattr(action.executor, "per_target", True)
@@ -175,7 +201,7 @@ class Performance:
             fields={n: v for n, v in self._admitted.args.items() if n not in kept},
             target=slots[0].target if single else None,
             targets=tuple(s.target for s in slots) if action.targets is not None else (),
-            idempotency_key=slots[0].key if len(slots) == 1 else self._memory.key([s.key for s in slots]),
+            idempotency_key=key,
             references=self._references,
             max_targets=action.max_targets,
         )
@@ -206,7 +232,8 @@ class Performance:
             self._output = output
 
     def _settle(self, slot: Slot, failure: Failure) -> None:
-        if failure.may_have_happened and self._action.is_write:
+        """Notes a failure. That a later attempt did nothing does not say that an earlier one did nothing either."""
+        if (failure.may_have_happened or slot.is_again) and self._action.is_write:
             self._memory.settle(slot.key, "unknown")
             slot.ends("unknown", failure.code)
         else:

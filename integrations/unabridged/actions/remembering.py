@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from unabridged.evidence import Session
 
 State = Literal["begun", "done", "failed", "unknown"]
-Claim = Literal["run", "done", "unknown"]
+Claim = Literal["run", "again", "done", "unknown"]
 _log = logging.getLogger("unabridged.actions")
 _OPEN: Final = ("begun", "unknown")
 _KEPT: Final = 10_000
@@ -33,13 +33,18 @@ class Memory(Protocol):
         """Returns the keyed digest of JSON values, 64 hex digits."""
         ...
 
-    def claim(self, key: str, *, again: bool) -> Claim:
-        """Returns whether the attempt may be made now, and if so claims it.
+    def claim(self, key: str, *, under: str, again: bool) -> Claim:
+        """Returns whether the attempt may be made now, and if so claims it: `run`, or `again` after one that is open.
 
         Args:
             key: what is to be done.
-            again: whether it may be repeated although it may have happened.
+            under: the key of the command that it goes out with.
+            again: whether it may be repeated, under the same key, although it may have happened.
         """
+        ...
+
+    def sent_under(self, key: str) -> str | None:
+        """Returns the key under which something went out that was done or may have been; nothing where it was not."""
         ...
 
     def settle(self, key: str, state: State) -> None:
@@ -56,7 +61,7 @@ class SessionMemory:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._attempts: dict[str, int] = {}
+        self._attempts: dict[str, tuple[int, str]] = {}
 
     def __repr__(self) -> str:
         return f"<SessionMemory of {self._session!r}>"
@@ -65,28 +70,33 @@ class SessionMemory:
         """Returns the keyed digest of JSON values in this session, by the key of the ledger."""
         return self._session.tickets.digest([self._session.key.digest, value])
 
-    def claim(self, key: str, *, again: bool) -> Claim:
+    def claim(self, key: str, *, under: str, again: bool) -> Claim:
         """Returns whether the attempt may be made now, and if so claims it."""
         while True:
             if not self._session.alive:
                 raise LedgerUnavailable(why="the session was evicted or erased")
             note = self._session.note_of(_name(key))
-            state, attempt = note or ("failed", -1)
+            state, attempt, sent = note or ("failed", -1, under)
             if state == "done":
                 return "done"
-            if state != "failed" and not again:
+            if state != "failed" and not (again and sent == under):
                 return "unknown"
             if self._session.first_time(f"{_name(key)}:{attempt + 1}"):
-                self._attempts[key] = attempt + 1
-                self._session.keep_note(_name(key), ["begun", attempt + 1])
-                return "run"
+                self._attempts[key] = attempt + 1, under
+                self._session.keep_note(_name(key), ["begun", attempt + 1, under])
+                return "run" if state == "failed" else "again"
             if self._session.note_of(_name(key)) == note:
                 return "unknown"  # another has claimed it and not noted it yet
+
+    def sent_under(self, key: str) -> str | None:
+        """Returns the key under which something went out that was done or may have been; nothing where it was not."""
+        note = self._session.note_of(_name(key))
+        return None if note is None or note[0] == "failed" else str(note[2])
 
     def settle(self, key: str, state: State) -> None:
         """Notes what came of an attempt. Where that fails it stays begun: it may have happened."""
         try:
-            self._session.keep_note(_name(key), [state, self._attempts.get(key, 0)])
+            self._session.keep_note(_name(key), [state, *self._attempts.get(key, (0, key))])
         except UnabridgedError as error:
             _log.error("what an action did was not noted: %s", type(error).__name__)
 
@@ -95,7 +105,7 @@ class SessionMemory:
         note = self._session.note_of(_name(key))
         if note is None or note[0] not in _OPEN:
             return False
-        self._session.keep_note(_name(key), ["done" if done else "failed", note[1]])
+        self._session.keep_note(_name(key), ["done" if done else "failed", *note[1:]])
         return True
 
 
@@ -104,7 +114,7 @@ class ProcessMemory:
 
     def __init__(self) -> None:
         self._secret = secrets.token_bytes(32)
-        self._states: OrderedDict[str, State] = OrderedDict()
+        self._states: OrderedDict[str, tuple[State, str]] = OrderedDict()
         self._lock = threading.Lock()
 
     def __repr__(self) -> str:
@@ -114,37 +124,43 @@ class ProcessMemory:
         """Returns the keyed digest of JSON values, by a random key of this process."""
         return hmac.digest(self._secret, canonical(value), "sha256").hex()
 
-    def claim(self, key: str, *, again: bool) -> Claim:
+    def claim(self, key: str, *, under: str, again: bool) -> Claim:
         """Returns whether the attempt may be made now, and if so claims it."""
         with self._lock:
-            state = self._states.get(key, "failed")
+            state, sent = self._states.get(key, ("failed", under))
             if state == "done":
                 return "done"
-            if state != "failed" and not again:
+            if state != "failed" and not (again and sent == under):
                 return "unknown"
-            self._states[key] = "begun"
+            self._states[key] = "begun", under
             while len(self._states) > _KEPT:
                 self._states.popitem(last=False)
-            return "run"
+            return "run" if state == "failed" else "again"
+
+    def sent_under(self, key: str) -> str | None:
+        """Returns the key under which something went out that was done or may have been; nothing where it was not."""
+        with self._lock:
+            state, sent = self._states.get(key, ("failed", key))
+            return None if state == "failed" else sent
 
     def settle(self, key: str, state: State) -> None:
         """Notes what came of an attempt."""
         with self._lock:
-            self._states[key] = state
+            self._states[key] = state, self._states.get(key, (state, key))[1]
 
     def resolve(self, key: str, *, done: bool) -> bool:
         """Notes what someone found out about an attempt that may have happened; tells whether there was one."""
         with self._lock:
-            was_open = self._states.get(key) in _OPEN
-            if was_open:
-                self._states[key] = "done" if done else "failed"
-            return was_open
+            state, sent = self._states.get(key, ("failed", key))
+            if state in _OPEN:
+                self._states[key] = "done" if done else "failed", sent
+            return state in _OPEN
 
 
 class NoMemory(ProcessMemory):
     """Remembers nothing: what only looks may look again."""
 
-    def claim(self, key: str, *, again: bool) -> Claim:
+    def claim(self, key: str, *, under: str, again: bool) -> Claim:
         """Lets every attempt be made."""
         return "run"
 
