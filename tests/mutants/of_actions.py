@@ -48,8 +48,7 @@ ACTIONS: Final = (
           self, key, under=self.sent_under(key) or under, again=again
       ),
       _ACTIONS + "test_performing.py::"
-      "test_what_may_have_been_done_in_one_command_goes_out_again_in_just_that_command",
-      _ACTIONS + "test_performing.py::test_the_rest_of_a_command_of_which_someone_settled_a_part_stays_unknown"),
+      "test_what_may_have_been_done_in_one_command_goes_out_again_in_just_that_command"),
     m("a later attempt speaks for an earlier one", "unabridged.actions.performing:Performance._settle",
       lambda right: lambda self, slot, failure: (setattr(slot, "is_again", False), right(self, slot, failure))[1],
       _ACTIONS + "test_performing.py::"
