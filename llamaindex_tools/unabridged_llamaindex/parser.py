@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from llama_index.core.types import BaseOutputParser
+from unabridged._ambient import Boxed
 from unabridged.answers import FinalAnswer
 from unabridged.contract import InvalidInput
 from unabridged.evidence import Session, current_session
@@ -42,8 +43,10 @@ class CoverageOutputParser(BaseOutputParser):
             UnsupportedAnswer: a claim is unsupported, and the model may mend it; the message says how.
             InvalidInput: no session is given or in scope.
         """
+        held = Boxed(output)
+        del output
         session = self._session if self._session is not None else current_session()
-        return final_answer(output, session, language=self._language, on_unsupported=self._on_unsupported)
+        return final_answer(held.take(), session, language=self._language, on_unsupported=self._on_unsupported)
 
     def format(self, query: str) -> str:
         """Returns the prompt with the form of the answer."""

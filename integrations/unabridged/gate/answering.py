@@ -8,9 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from unabridged._ambient import Boxed
 from unabridged.answers import Caveat, FinalAnswer, is_sweeping
 from unabridged.answers.catalogue import REPLACEMENT
 from unabridged.contract import InvalidInput, UnabridgedError
+
+from .frames import emptied
 
 if TYPE_CHECKING:
     from unabridged.evidence import Session
@@ -115,7 +118,8 @@ def judged(
         text, claims = stated(output, truncated=truncated)
     except UnsupportedAnswer as error:
         empty = session.judge_answer("", language=language)
-        return replace(empty, text=_NOTHING_STATED[empty.language], outcome="accept_with_caveat"), error
+        nothing = replace(empty, text=_NOTHING_STATED[empty.language], outcome="accept_with_caveat")
+        return nothing, error.with_traceback(None)  # its frames hold the output
     wrong: UnsupportedAnswer | None = None
     try:
         answer = session.judge_answer(text, claims, language=language)
@@ -185,9 +189,15 @@ def final_answer(
         InvalidInput: there is no session: an answer whose evidence cannot be seen is not given.
         UnsupportedAnswer: the answer cannot be given as it is, and the model may mend it.
     """
+    held = Boxed(output)
+    del output
     if session is None:
         raise InvalidInput(field="session", rule="must be given, or one must be in scope: unabridged.session(...)")
-    answer, wrong = judged(output, session, language=language, truncated=truncated)
+    try:
+        answer, wrong = judged(held.take(), session, language=language, truncated=truncated)
+    except BaseException as error:
+        emptied(error)
+        raise
     if wrong is None:
         session.notes.pop(_NOTE, None)
         return answer
