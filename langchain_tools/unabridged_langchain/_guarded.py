@@ -320,7 +320,7 @@ def wrap(tool: BaseTool, gate: Gate, *, beside: frozenset[str] = frozenset()) ->
     any_name = takes_any_name(tool)
     declared = declared_names(tool, schema)
     if not any_name:
-        check_arguments(spec, declared)
+        check_arguments(spec, declared, tool=gate.name)
     aliases = aliases_in(tool, tool.args_schema)
     if isinstance(spec, ReadSpec) and aliases:
         gate = replace(gate, spec=spec.under(aliases))

@@ -110,10 +110,11 @@ class Parameters:
         """The other names under which arguments are sent, each with that of its field."""
         return {} if self.schema is None else aliases_of(self.schema.model_fields)
 
-    def check(self, spec: Spec) -> None:
-        """Refuses a declaration that names an argument which the tool does not have."""
+    def check(self, spec: Spec, *, tool: str) -> None:
+        """Refuses a declaration that names an argument which the tool, told by its name, does not have."""
         if self.schema is None or self.schema.model_config.get("extra") != "allow":
-            check_arguments(spec, {*self.declared, *self.fixed, *self.defaults, *self.aliases.values()})
+            known = {*self.declared, *self.fixed, *self.defaults, *self.aliases.values()}
+            check_arguments(spec, known, tool=tool)
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Sent:
         """Returns a call's arguments by name, with what is wrong about them."""

@@ -305,7 +305,7 @@ def protected(tool: BaseTool, spec: Spec) -> Protected:
         with_deadline(guarded)
     guarded.__class__ = _class_for(type(tool))
     parameters = Parameters.of(guarded, wraps=tool)
-    parameters.check(spec)
+    parameters.check(spec, tool=name)
     if isinstance(spec, WriteSpec) and spec.action is not None:
         parameters = replace(parameters, checked=False)
     aliases = parameters.aliases

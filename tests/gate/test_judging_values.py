@@ -15,7 +15,7 @@ from gate.calling import ROWS, SECRET, fresh, read, result, told, write
 from unabridged.contract import InvalidInput, ReadResult
 from unabridged.gate import Call, ReadSpec, WriteSpec, targets_of
 from unabridged.gate.arguments import by_declared_names
-from unabridged.gate.declare import check_arguments
+from unabridged.gate.declare import FromArgument, check_arguments
 
 
 def test_a_judge_says_with_one_line_what_a_value_covers() -> None:
@@ -144,12 +144,17 @@ def test_an_argument_is_found_under_the_name_that_the_declaration_uses() -> None
 
 
 def test_a_declaration_that_names_no_argument_of_the_tool_is_refused() -> None:
-    check_arguments(WriteSpec(targets="ids"), {"ids"})
-    check_arguments(ReadSpec(resource="orders", intent="lookup", key="id", filters={"number": "id"}), {"number"})
-    with pytest.raises(InvalidInput, match=r"^targets: "):
-        check_arguments(WriteSpec(targets="idz"), {"ids"})
-    with pytest.raises(InvalidInput, match=r"^key: "):
-        check_arguments(ReadSpec(resource="orders", intent="lookup", key="idz"), {"ids"})
+    check_arguments(WriteSpec(targets="ids"), {"ids"}, tool="purge")
+    check_arguments(
+        ReadSpec(resource="orders", intent="lookup", key="id", filters={"number": "id"}), {"number"}, tool="get"
+    )
+    with pytest.raises(InvalidInput, match=r"^purge\.targets: must be an argument of the tool"):
+        check_arguments(WriteSpec(targets="idz"), {"ids"}, tool="purge")
+    with pytest.raises(InvalidInput, match=r"^get\.key: must be an argument of the tool"):
+        check_arguments(ReadSpec(resource="orders", intent="lookup", key="idz"), {"ids"}, tool="get")
+    taken = [{"resource": "orders", "filters": {"tenant": FromArgument("tenant")}}]
+    with pytest.raises(InvalidInput, match=r"^purge\.relies_on: must take a filter from an argument of the tool"):
+        check_arguments(WriteSpec(relies_on=taken), {"ids"}, tool="purge")
 
 
 def test_what_comes_to_stand_in_a_list_after_it_was_read_is_no_evidence() -> None:

@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 import pytest
+from reading.asking import TOKEN
 from unabridged.contract import Complete, InvalidInput, ReadResult, build_result
 from unabridged.gate import (
     AGENT_RULES,
@@ -17,6 +18,7 @@ from unabridged.gate import (
     plan,
     warn_of_hopeless_writes,
 )
+from unabridged.profiles import load_profile
 
 
 def test_the_rules_for_an_agent_are_at_most_eight_lines() -> None:
@@ -107,6 +109,48 @@ def unfinished() -> Any:
 )  # fmt: skip
 def test_whether_a_function_may_return_results(body: Any, may: bool) -> None:
     assert may_return_results(body) is may
+
+
+@pytest.mark.parametrize(
+    ("changes", "possible"),
+    [
+        ({}, True),
+        ({"walk": {"by": "link", "where": "header"}}, False),
+        ({"errors": [{"path": "header:x-error", "when": "nonempty", "code": "SOURCE_UNAVAILABLE"}]}, False),
+        ({"scope": [{"window": "90 days"}]}, False),
+        ({"scope": [{"window": "90 days", "unless": {"path": "query.from", "when": "nonempty"}}]}, True),
+        ({"scope": [{"window": "90 days", "warning": "DEFAULT_SCOPE_APPLIED"}]}, True),
+        ({"walk": {**TOKEN, "ends_on": [], "empty_token": "illegal"}}, False),
+        ({"walk": {"by": "single"}}, False),
+        ({"walk": {"by": "single", "cap": 9}}, True),
+        ({"walk": {"by": "single"}, "count": {"path": "n", "kind": "exact"}}, True),
+        ({"walk": {"by": "single"}, "count": {"path": "n", "kind": "estimate"}}, False),
+        ({"walk": {"by": "stream"}, "items": "@"}, False),
+        ({"walk": {"by": "stream", "terminator": "done"}, "items": "@"}, True),
+        ({"walk": {"by": "job", "state": "state", "running": ["RUN"], "ok": ["DONE"]}}, True),
+    ],
+)
+def test_a_write_relies_in_vain_on_values_that_their_profile_never_takes_for_the_whole(
+    changes: dict[str, Any], possible: bool
+) -> None:
+    inner = {"name": "orders", "version": 1, "items": "items", "id": "id", "walk": TOKEN, **changes}
+    several = {"name": "all", "version": 1, "walk": {"by": "fanout", "over": ["eu"], "inner": inner}}
+    for made in (inner, several):
+        reads = {"list": ReadSpec(resource="orders", judge=load_profile(made))}
+        with warnings.catch_warnings(record=True):
+            warnings.simplefilter("always")
+            named = warn_of_hopeless_writes(
+                {**reads, "archive": WriteSpec(relies_on=["orders"])}, {"list": plain, "archive": plain}
+            )
+        assert named == ([] if possible else ["archive"])
+
+
+def test_a_write_relies_in_vain_on_samples() -> None:
+    sample = ReadSpec(resource="orders", intent="sample", exhaustive=True)
+    with pytest.warns(CoverageWarning, match="archive can never be allowed"):
+        warn_of_hopeless_writes(
+            {"list": sample, "archive": WriteSpec(relies_on=["orders"])}, {"list": plain, "archive": plain}
+        )
 
 
 @pytest.mark.parametrize(

@@ -286,9 +286,9 @@ def test_protect_names_what_is_wrong() -> None:
         protect([{"type": "web_search"}])  # type: ignore[list-item]
     with pytest.raises(InvalidInput, match="must be a tool or a function"):
         protect([Lookup])
-    with pytest.raises(InvalidInput, match="targets: must be an argument of the tool"):
+    with pytest.raises(InvalidInput, match=r"archive\.targets: must be an argument of the tool"):
         protect([shop.archive], writes={"archive": {"targets": "id"}})
-    with pytest.raises(InvalidInput, match="key: must be an argument of the tool"):
+    with pytest.raises(InvalidInput, match=r"list_orders\.key: must be an argument of the tool"):
         as_read_tool(shop.list_orders, "orders", intent="lookup", key="id")
     with pytest.raises(InvalidInput, match="is declared by its decorator already"):
         protect([neutral_tool(shop.add)], neutral=["add"])

@@ -28,6 +28,11 @@ def _sources_are_left_out(right: Any) -> Any:
     return lambda result: right(result).model_copy(update={"sources": ()})
 
 
+def _a_judge_is_enough(_: Any) -> Any:
+    return lambda self: self.judge is not None or self.exhaustive
+
+
+_PLAN: Final = "tests/gate/test_plan.py::"
 _LATER: Final = "tests/reading/test_contradictions.py::"
 
 READING: Final = (
@@ -56,6 +61,14 @@ READING: Final = (
         name="a later page names no missing source",
         target="unabridged.reading.value:_unproven", wrong=_sources_are_left_out,
         killers=[_LATER + "test_a_later_page_keeps_the_sources_that_it_names_as_missing"],
+    ),
+    Mutant(
+        name="any judge may find a read complete",
+        target="unabridged.gate.declare:ReadSpec.may_be_complete", wrong=_a_judge_is_enough,
+        killers=[
+            _PLAN + "test_a_write_relies_in_vain_on_values_that_their_profile_never_takes_for_the_whole",
+            _PLAN + "test_a_write_relies_in_vain_on_samples",
+        ],
     ),
     Mutant(
         name="a condition may wait for a number that never comes",

@@ -168,7 +168,13 @@ class ReadSpec:
 
     def may_be_complete(self) -> bool:
         """Tells whether the declaration alone lets a bare value become complete."""
-        return self.judge is not None or self.exhaustive
+        if self.intent == "sample":
+            return False
+        if self.judge is None or callable(self.judge):
+            return self.judge is not None or self.exhaustive
+        from unabridged.reading.value import can_be_whole
+
+        return can_be_whole(self.judge)
 
 
 @dataclass(frozen=True, slots=True)
@@ -368,12 +374,13 @@ NEUTRAL: Final = NeutralSpec()
 UNDECLARED: Final = UndeclaredSpec()
 
 
-def check_arguments(spec: Spec, declared: Container[str]) -> None:
+def check_arguments(spec: Spec, declared: Container[str], *, tool: str) -> None:
     """Refuses a declaration that names an argument which the tool does not have: it would be judged without it.
 
     Args:
         spec: the declaration.
         declared: the names of the tool's arguments.
+        tool: its name, which the error tells.
 
     Raises:
         InvalidInput: the declaration names another.
@@ -383,12 +390,12 @@ def check_arguments(spec: Spec, declared: Container[str]) -> None:
         and spec.key not in {None, *(spec.filters or {}).values()}
         and spec.key not in declared
     ):
-        raise InvalidInput(field="key", rule="must be an argument of the tool")
+        raise InvalidInput(field=f"{tool}.key", rule="must be an argument of the tool")
     if not isinstance(spec, WriteSpec):
         return
     if spec.targets is not None and spec.targets not in declared:
-        raise InvalidInput(field="targets", rule="must be an argument of the tool")
+        raise InvalidInput(field=f"{tool}.targets", rule="must be an argument of the tool")
     if spec.selection is not None and spec.selection not in declared:
-        raise InvalidInput(field="selection", rule="must be an argument of the tool")
+        raise InvalidInput(field=f"{tool}.selection", rule="must be an argument of the tool")
     if any(name not in declared for name in spec.takes() - {spec.targets, spec.selection}):
-        raise InvalidInput(field="relies_on", rule="must take a filter from an argument of the tool")
+        raise InvalidInput(field=f"{tool}.relies_on", rule="must take a filter from an argument of the tool")

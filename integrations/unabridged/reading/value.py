@@ -12,7 +12,7 @@ from unabridged.profiles.combinators import PartitionWalk
 from unabridged.profiles.conditions import Send
 from unabridged.profiles.format import Profile, Size
 from unabridged.profiles.paths import compile_path
-from unabridged.profiles.walks import JobWalk, LinkWalk, RangeSend, RangeWalk, SingleWalk
+from unabridged.profiles.walks import JobWalk, LinkWalk, RangeSend, RangeWalk, SingleWalk, StreamWalk
 
 from .query import Budget, Query
 from .run import run_read
@@ -115,6 +115,26 @@ def _of_no_status(profile: Profile) -> Profile:
         return profile
     send = RangeSend.model_validate({"start": {"query": f"{_OURS}.start"}, "end": {"query": f"{_OURS}.end"}})
     return profile.model_copy(update={"walk": walk.model_copy(update={"send": send, "size": _MOST})})
+
+
+def can_be_whole(profile: Profile) -> bool:
+    """Tells whether any value can be the whole under a profile.
+
+    None can where the profile looks into headers, where it names a limit that no request lifts, and where it states
+    no end that one value could show.
+    """
+    if _looks_into_headers(profile) or any(limit.narrows and limit.unless is None for limit in profile.inner.scope):
+        return False
+    if profile.inner is not profile:
+        return not isinstance(profile.walk, PartitionWalk) and can_be_whole(profile.inner)
+    match profile.walk:
+        case SingleWalk() as walk:
+            counted = profile.count is not None and profile.count.kind in (None, "exact")
+            return counted or (walk.cap, walk.overfetch, walk.exact_flag) != (None, None, None)
+        case StreamWalk() as walk:
+            return walk.terminator is not None
+        case _:
+            return getattr(profile.paging, "ends_on", None) != ()
 
 
 def _looks_into_headers(profile: Profile) -> bool:
