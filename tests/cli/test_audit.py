@@ -58,8 +58,16 @@ def test_a_broken_log_exits_with_1_and_says_where(log: Path) -> None:
     first, *_, last = result.stdout.splitlines()
     assert first.startswith(f"{log}:4: number: the number does not follow")
     assert first.endswith("(number 5)")
-    assert last == "broken: 1 faults, 7 events in 1 file"
+    assert last == "broken: 1 fault, 7 events in 1 file"
     assert result.exit_code == 1
+
+
+def test_one_is_told_as_one_and_more_as_more(log: Path) -> None:
+    kept = lines(log)
+    log.write_bytes(b"".join([*kept[:2], kept[3], *kept[5:]]))
+    assert audit(log).stdout.splitlines()[-1] == "broken: 2 faults, 6 events in 1 file, 2 intents without an outcome"
+    log.write_bytes(b"".join(kept[:2]))
+    assert audit(log).stdout.splitlines()[1] == "intact: 1 event in 1 file, 1 intent without an outcome"
 
 
 def test_a_truncated_log_exits_with_1_where_a_head_is_given(log: Path) -> None:
@@ -78,7 +86,7 @@ def test_open_intents_and_sealed_tears_are_told_and_are_no_fault(log: Path) -> N
     result = audit(log)
     assert f"{log}:11: sealed tear of 4 bytes" in result.stdout
     assert f"{log}:12: intent without an outcome: {77:032x}" in result.stdout
-    assert "intact: 9 events in 1 file, 1 intents without an outcome" in result.stdout
+    assert "intact: 9 events in 1 file, 1 intent without an outcome" in result.stdout
     assert result.exit_code == 0
 
 

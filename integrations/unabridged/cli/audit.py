@@ -75,15 +75,19 @@ def _lines(found: Verification) -> Iterator[str]:
         + (f" (number {finding.n})" if finding.n is not None else "")
         for finding in found.findings
     )
-    yield from (f"{tear.file}:{tear.line}: sealed tear of {tear.bytes} bytes" for tear in found.tears)
+    yield from (f"{tear.file}:{tear.line}: sealed tear of {_some(tear.bytes, 'byte')}" for tear in found.tears)
     yield from (f"{it.file}:{it.line}: intent without an outcome: {it.ref}" for it in found.open_intents)
-    count = f"{found.events} events in {len(found.files)} file{'s' if len(found.files) != 1 else ''}"
-    open_count = f", {len(found.open_intents)} intents without an outcome" if found.open_intents else ""
+    count = f"{_some(found.events, 'event')} in {_some(len(found.files), 'file')}"
+    open_count = f", {_some(len(found.open_intents), 'intent')} without an outcome" if found.open_intents else ""
     if not found.intact:
         more = " or more" if len(found.findings) >= 1_000 else ""
-        yield f"broken: {len(found.findings)} faults{more}, {count}{open_count}"
+        yield f"broken: {_some(len(found.findings), 'fault')}{more}, {count}{open_count}"
         return
     yield f"intact: {count}{open_count}"
     if found.last is not None and found.proven < found.last.n:
         known = f"up to number {found.proven}" if found.proven else "by nothing"
         yield f"the end is proven {known}; note the last line elsewhere: {found.head}"
+
+
+def _some(number: int, thing: str) -> str:
+    return f"{number} {thing}{'' if number == 1 else 's'}"
