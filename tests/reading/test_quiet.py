@@ -58,7 +58,7 @@ def test_no_log_of_any_library_holds_what_a_read_asks_or_is_answered(
     assert any(record.name.startswith("http") for record in caplog.records)
     written = "".join(f"{r.getMessage()} {r.__dict__}" for r in caplog.records)
     assert [secret for secret in SECRETS if secret in written] == []
-    assert "a read: HTTP 200" in caplog.messages
+    assert "unabridged: HTTP 200" in caplog.messages
 
 
 def test_what_a_client_logs_for_anyone_else_is_left_alone(caplog: pytest.LogCaptureFixture) -> None:

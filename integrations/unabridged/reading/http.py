@@ -28,7 +28,7 @@ from .bodies import Stopped
 from .clients import CODINGS, asks_plainly, library_of, waits_of
 from .deadlines import keeps_time, until, watch
 from .exchange import Exchange
-from .quiet import in_a_read, keep_quiet
+from .quiet import at_work, keep_quiet
 from .transport import Fault, Request, Response
 
 MAX_PAGE_BYTES: Final = 8 * 1024 * 1024
@@ -54,7 +54,7 @@ class HttpTransport:
         if self._watched is None:
             self._watched = {} if keeps_time(client) else {"trace": watch}
         exchange = Exchange(self._lib, request, timeout_s, self._most, self._watched, self._waits)
-        with in_a_read(), until(exchange.until):
+        with at_work(), until(exchange.until):
             return self._exchanged(client, exchange)
 
     def _exchanged(self, client: Any, exchange: Exchange) -> Response | Fault:
@@ -95,7 +95,7 @@ class AsyncHttpTransport:
         """Returns the response, or what went wrong; follows redirects within the origin."""
         client = self._client if self._client is not None else self._opened()
         exchange = Exchange(self._lib, request, timeout_s, self._most, waits=self._waits)
-        with in_a_read():
+        with at_work():
             return await self._exchanged(client, exchange)
 
     async def _exchanged(self, client: Any, exchange: Exchange) -> Response | Fault:

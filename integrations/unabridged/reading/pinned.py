@@ -19,7 +19,7 @@ from unabridged.contract import InvalidInput, UnabridgedError
 from .deadlines import keeps_time, until, watch
 from .exchange import Exchange
 from .http import AsyncHttpTransport, HttpTransport, pinned_async_client, pinned_client
-from .quiet import in_a_read
+from .quiet import at_work
 from .transport import Fault, Request, Response
 
 PinnedMethod = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
@@ -149,14 +149,14 @@ class PinnedTransport:
             watched = None if keeps_time(client) else {"trace": watch}
             transport = _Sync(client, max_page_bytes=self._most)
             exchange = _Pinned(transport.lib, request, timeout_s, self._most, watched)
-            with in_a_read(), until(exchange.until):
+            with at_work(), until(exchange.until):
                 return _told(transport.exchanged(client, exchange), exchange)
 
     async def _sent_async(self, request: PinnedRequest, timeout_s: float) -> Response | Fault | Unsent:
         async with pinned_async_client(self._ca_file) as client:
             transport = _Async(client, max_page_bytes=self._most)
             exchange = _Pinned(transport.lib, request, timeout_s, self._most, None)
-            with in_a_read():
+            with at_work():
                 return _told(await transport.exchanged(client, exchange), exchange)
 
 

@@ -1,4 +1,4 @@
-"""What an HTTP client may log while it works for a read: that it did, and nothing that was asked or answered.
+"""What an HTTP client may log while it works for us: that it did, and nothing that was asked or answered.
 
 The clients log whole addresses at info level and response heads at debug level: filter values, cursors and cookies.
 What they log for anyone else is left alone.
@@ -17,31 +17,31 @@ _LOGGERS: Final = (
     *(f"{core}.{part}" for core in ("httpcore", "httpcore2") for part in
       ("connection", "http11", "http2", "proxy", "socks")),
 )  # fmt: skip
-_reading: Final[ContextVar[bool]] = ContextVar("unabridged_reading", default=False)
+_at_work: Final[ContextVar[bool]] = ContextVar("unabridged_at_work", default=False)
 
 
 class _NoValues(logging.Filter):
-    """Leaves of a record of ours its first word, and of a request its method and its status."""
+    """Leaves of a record of ours its first word, and of a request its status; reads and writes are told alike."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Lets every record pass; one that was logged for a read says less."""
-        if _reading.get():
+        """Lets every record pass; one that was logged for us says less."""
+        if _at_work.get():
             args = record.args if isinstance(record.args, tuple) else ()
             numbers = [one for one in args if type(one) is int]
-            record.msg = " ".join(["a read:", str(record.msg).split(" ", 1)[0], *map(str, numbers)])
+            record.msg = " ".join(["unabridged:", str(record.msg).split(" ", 1)[0], *map(str, numbers)])
             record.args = ()
         return True
 
 
 def keep_quiet() -> None:
-    """Makes the loggers of the HTTP clients say nothing of what a read asks."""
+    """Makes the loggers of the HTTP clients say nothing of what a read or a write asks."""
     for name in _LOGGERS:
         logging.getLogger(name).addFilter(_FILTER)
 
 
-def in_a_read() -> Held[bool]:
-    """Marks what a block logs as logged for a read."""
-    return Held(_reading, True)
+def at_work() -> Held[bool]:
+    """Marks what a block logs as logged for a read or a write."""
+    return Held(_at_work, True)
 
 
 _FILTER: Final = _NoValues()

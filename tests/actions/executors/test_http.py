@@ -363,6 +363,8 @@ def test_a_status_becomes_a_code_and_its_body_goes_to_the_hook_alone(
     assert (told[0].status, told[0].code, json.loads(told[0].body)) == (status, code, answer)
     everything = tracked(failed.value) + caplog.text + repr(told)
     assert not [word for word in ("Canary", SENTINEL) if word in everything]
+    assert f"unabridged: HTTP {status}" in caplog.messages, "no write is told as a read"
+    assert not any("a read" in message for message in caplog.messages)
     assert len(server.heard) == 1
 
 
