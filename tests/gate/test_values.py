@@ -238,7 +238,10 @@ def test_a_page_is_short_by_what_the_call_asked_for(args: dict[str, Any], comple
 @pytest.mark.parametrize(
     ("args", "complete"),
     [({"limit": 3}, False), ({"limit": 9}, True), ({"page": 2}, False), ({"page": 1}, True), ({"offset": 3}, False),
-     ({"cursor": "a"}, False), ({"cursor": ""}, True)],
+     ({"cursor": "a"}, False), ({"cursor": ""}, True), ({"limit": "3"}, False), ({"limit": 3.0}, False),
+     ({"limit": 9, "k": 3}, False), ({"limit": "9", "k": 4.0}, True), ({"limit": None, "k": ""}, True),
+     ({"limit": -1}, False), ({"size": "XL"}, False), ({"limit": 3.5}, False), ({"limit": float("inf")}, False),
+     ({"limit": [9]}, False), ({"limit": "9" * 5_000}, False)],
 )  # fmt: skip
 def test_an_author_who_calls_a_tool_exhaustive_does_not_speak_of_a_part(args: dict[str, Any], complete: bool) -> None:
     assert told(read(ROWS, args, exhaustive=True))["complete"] is complete
@@ -247,7 +250,8 @@ def test_an_author_who_calls_a_tool_exhaustive_does_not_speak_of_a_part(args: di
 @pytest.mark.parametrize(
     ("args", "total", "complete"),
     [({"page": 2}, None, False), ({"page": 1}, None, True), ({"cursor": "a"}, None, False), ({}, None, True),
-     ({"offset": 3}, 3, False), ({"offset": 0}, 3, True)],
+     ({"offset": 3}, 3, False), ({"offset": 0}, 3, True), ({"limit": 0}, None, False), ({"limit": "0"}, 3, False),
+     ({"limit": 3}, None, True)],
 )  # fmt: skip
 def test_a_judge_that_finds_no_way_on_in_a_later_page_has_not_seen_the_whole(
     args: dict[str, Any], total: int | None, complete: bool
@@ -255,6 +259,15 @@ def test_a_judge_that_finds_no_way_on_in_a_later_page_has_not_seen_the_whole(
     assert len(ROWS) == 3
     document = told(read(ROWS, args, judge=lambda rows, call: call.result(rows, total=total)))
     assert (document["complete"], document["returned"]) == (complete, 3)
+
+
+def test_a_call_that_asks_for_no_records_proves_no_absence() -> None:
+    s = fresh()
+    read(result(ROWS, "RATE_LIMITED"), session=s)
+    for says in ({"exhaustive": True}, {"judge": lambda rows, call: call.result(rows)}, {"judge": PAGES}):
+        value = {"items": []} if says.get("judge") is PAGES else []
+        assert told(read(value, {"limit": 0}, session=s, **says))["status"] == "unknown"
+    assert not ran(write(s, relies_on=["orders"]))
 
 
 def test_the_last_page_of_a_judge_does_not_clear_the_first() -> None:

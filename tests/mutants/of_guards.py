@@ -48,6 +48,9 @@ GUARDS: Final = (
            lambda right: lambda self, args: right(self, {**args, **({} if self.key is None else {self.key: 1})}),
            ("tests/gate/test_values.py::test_a_lookup_whose_key_was_not_sent_proves_nothing_of_everything",),
            errors=_REPLY),
+    Mutant("any size of a page may be the whole", "unabridged.contract.asked:_sizes",
+           lambda _: lambda _args: [],
+           ("tests/gate/test_values.py::test_a_call_that_asks_for_no_records_proves_no_absence",)),
     Mutant("an argument may be sent under two names", "unabridged.gate.arguments:sent_twice",
            lambda _: lambda *_args, **_kwargs: [],
            ("tests/langchain/test_judged_by.py::"

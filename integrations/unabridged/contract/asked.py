@@ -13,25 +13,40 @@ PLACES: Final = (
     "cursor", "page_token", "offset", "page", "skip", "page_number", "next_token", "pageToken", "pageNumber",
     "nextToken", "nextPageToken", "startAt",
 )  # fmt: skip
+_DIGITS: Final = 18
 _PAGES: Final = ("page", "page_number", "pageNumber")
 
 
 def size_in(args: Mapping[str, Any]) -> int | None:
-    """Returns how many records a call asked for, where it said so."""
-    for name in SIZES:
-        value = args.get(name)
-        if isinstance(value, int) and not isinstance(value, bool) and value > 0:
-            return value
-    return None
+    """Returns how many records a call asked for at most, where it said so; the least of several sizes."""
+    return min(filter(None, map(_size, _sizes(args))), default=None)
 
 
-def is_from_the_start(args: Mapping[str, Any], *, origin: int | None = None) -> bool:
-    """Tells whether a call asked for the first page. What ends at a later one is not the whole.
+def _sizes(args: Mapping[str, Any]) -> list[Any]:
+    return [args[name] for name in SIZES if args.get(name) not in (None, "")]
+
+
+def _size(value: Any) -> int | None:
+    """Returns a size as a number above 0; nothing for what is none."""
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= _DIGITS:
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != value // 1 or value <= 0:
+        return None
+    return int(value)
+
+
+def may_be_all(args: Mapping[str, Any], *, origin: int | None = None) -> bool:
+    """Tells whether what a call asked for may be the whole: it begins at the first page, and each size is a number.
+
+    What ends at a later page is not the whole. A size of 0 asks for nothing, and of what is no number above 0 nobody
+    knows how much it asks for.
 
     Args:
         args: the arguments of the call.
         origin: the number of the first page or record, where it is known.
     """
+    if None in map(_size, _sizes(args)):
+        return False
     for name in PLACES:
         value = args.get(name)
         if value is None or value == "":

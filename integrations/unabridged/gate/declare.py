@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from unabridged.actions.approvals import Threshold
 from unabridged.contract import InvalidInput, json_equal
-from unabridged.contract.asked import PLACES, SIZES, is_from_the_start, size_in
+from unabridged.contract.asked import PLACES, SIZES, may_be_all, size_in
 from unabridged.evidence import Selected, WriteIntent
 
 from .arguments import jsonable
@@ -146,12 +146,13 @@ class ReadSpec:
     def asks_for_all(self, args: Mapping[str, Any]) -> bool:
         """Tells whether a call asked for all of its scope: from the first page on, and for a record by its key.
 
-        What ends at a later page is not the whole, and a lookup without its key would speak of every record.
+        What ends at a later page is not the whole, nor is what nobody knows the size of, and a lookup without its key
+        would speak of every record.
         """
         if self.key is not None and args.get(self.key) is None:
             return False
         origin = getattr(getattr(self.judge, "walk", None), "origin", None)
-        return is_from_the_start(self._paging(args), origin=origin)
+        return may_be_all(self._paging(args), origin=origin)
 
     def _paging(self, args: Mapping[str, Any]) -> dict[str, Any]:
         """Returns the arguments that are neither declared filters nor a key."""

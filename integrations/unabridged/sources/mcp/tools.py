@@ -21,7 +21,7 @@ from unabridged.contract import (
     new_read_id,
     with_ids,
 )
-from unabridged.contract.asked import is_from_the_start, size_in
+from unabridged.contract.asked import may_be_all, size_in
 from unabridged.profiles import Profile, load_profile
 from unabridged.reading import Clock, SystemClock, judge_value
 from unabridged.reading.query import Query
@@ -194,7 +194,7 @@ class _Reading:
             resource=self._query.resource,
             filters=self._query.filters,
             page_size=size_in(self._paging),
-            from_the_start=is_from_the_start(self._paging, origin=getattr(profile.walk, "origin", None)),
+            from_the_start=may_be_all(self._paging, origin=getattr(profile.walk, "origin", None)),
         )
 
     def _unknown(self, items: list[Any]) -> ReadResult:
