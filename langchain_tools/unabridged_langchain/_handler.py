@@ -189,25 +189,31 @@ class PartialReadGuard(Guardian):
 
     def on_tool_end(self, output: Any, *, run_id: UUID, **kwargs: Any) -> None:
         """Records what a tool brought."""
+        held = Boxed(output)
+        del output
         gate, entered = self._close(run_id)
         if gate is None or entered is None:
             return
-        if isinstance(output, ToolMessage) and output.status == "error":
+        if isinstance(held.value, ToolMessage) and held.value.status == "error":
             gate.fail(entered, Fault("ValueError"))
             return
-        gate.leave(entered, told_by(output, gate.spec))
+        gate.leave(entered, told_by(held.take(), gate.spec))
 
     def on_tool_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         """Records that a tool failed; one that was interrupted will be asked again."""
         gate, entered = self._close(run_id)
         if gate is None or entered is None:
             return
-        if isinstance(error, interrupts()):
+        pauses = isinstance(error, interrupts())
+        ends = isinstance(error, asyncio.CancelledError) or not isinstance(error, Exception)
+        fault = Fault.of(error)
+        del error
+        if pauses:
             gate.withdraw(entered)
-        elif isinstance(error, asyncio.CancelledError) or not isinstance(error, Exception):
+        elif ends:
             gate.cancel(entered)
         else:
-            gate.fail(entered, error)
+            gate.fail(entered, fault)
 
     def _close(self, run_id: UUID) -> tuple[Gate | None, Entered | None]:
         with self._lock:
