@@ -132,22 +132,22 @@ class Span:
         return self.start == 0 and self.end == self.total
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Page:
     """A decoded page. `records` are the raw ones, padding and all; nothing of it is copied."""
 
-    body: Any
-    raw_headers: Sequence[tuple[str, str]]
-    records: list[Any]
-    is_empty_status: bool = False
+    body: Final[Any]
+    raw_headers: Final[Sequence[tuple[str, str]]]
+    records: Final[list[Any]]
+    is_empty_status: Final[bool] = False
     """A status that the profile declares as an empty list: there is no body to look into."""
-    text: bytes | None = None
+    text: Final[bytes | None] = None
     """The piece of a text that a range brought; there are no records then."""
-    span: Span | None = None
+    span: Final[Span | None] = None
     """The range of its object that the page covers."""
-    stream_end: Literal["silent", "cut", "ended", "contradictory"] = "silent"
+    stream_end: Final[Literal["silent", "cut", "ended", "contradictory"]] = "silent"
     """How a newline-delimited body ends."""
-    is_partial_job: bool = False
+    is_partial_job: Final[bool] = False
     """Whether the job that gave the page stopped before it was through."""
 
     def with_span(self, span: Span) -> Page:

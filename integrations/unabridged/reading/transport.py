@@ -2,6 +2,8 @@
 
 Everything that touches a network or a clock stands behind these protocols, so that a read can be driven by a script
 and a virtual clock as well as by a real client. A transport never raises for what a source did: it returns a `Fault`.
+
+What is made for every page has `Final` fields and is not frozen: a frozen one costs three times as much to make.
 """
 
 from __future__ import annotations
@@ -27,20 +29,20 @@ def _encoded(pairs: Iterable[tuple[str, str]]) -> str:
     return "&".join(parts)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Request:
     """One request. `url` may carry a query of its own; `query` is added to it, and replaces keys of the same name."""
 
-    method: Literal["GET", "POST"]
-    url: str = field(repr=False)
-    query: tuple[tuple[str, str], ...] = field(default=(), repr=False)
-    headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
-    body: bytes | None = field(default=None, repr=False)
-    source: str | None = None
+    method: Final[Literal["GET", "POST"]]
+    url: Final[str] = field(repr=False)
+    query: Final[tuple[tuple[str, str], ...]] = field(default=(), repr=False)
+    headers: Final[tuple[tuple[str, str], ...]] = field(default=(), repr=False)
+    body: Final[bytes | None] = field(default=None, repr=False)
+    source: Final[str | None] = None
     """The source of a fan-out that is being read; `None` in a plain read."""
-    credentials: bool = True
+    credentials: Final[bool] = True
     """Whether the client's own headers and authentication may go along; false towards another origin."""
-    timeout_s: float | None = field(default=None, compare=False)
+    timeout_s: Final[float | None] = field(default=None, compare=False)
 
     @property
     def full_url(self) -> str:
@@ -69,16 +71,16 @@ class Request:
         return tuple(parse_qsl(urlsplit(self.full_url).query, keep_blank_values=True))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Response:
     """One response, read to its end and decoded from its content coding."""
 
-    status: int
-    headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
-    body: bytes = field(default=b"", repr=False)
-    url: str | None = field(default=None, repr=False)
+    status: Final[int]
+    headers: Final[tuple[tuple[str, str], ...]] = field(default=(), repr=False)
+    body: Final[bytes] = field(default=b"", repr=False)
+    url: Final[str | None] = field(default=None, repr=False)
     """Where it came from, when a redirect led elsewhere than the request; relative links are relative to it."""
-    is_framed: bool = True
+    is_framed: Final[bool] = True
     """Whether something else than the end of the connection says where the body ends."""
 
 
