@@ -11,7 +11,7 @@ from audit_kit import Log
 from evidence.made_reads import made
 from gate.write_cases import IDS, PART, WHOLE, Case, Person, codes, told
 from pydantic import BaseModel, Field, SecretStr, field_serializer
-from unabridged.actions.approvals import Decision, approve
+from unabridged.actions.approvals import ApprovalStale, Decision, Threshold, approve
 from unabridged.gate import FromArgument, WriteSpec
 from unabridged.gate.arguments import whole
 
@@ -132,6 +132,43 @@ def test_a_set_has_one_form_in_every_process() -> None:
     names = [f"k-{n}" for n in range(40)]
     assert whole({"names": set(names)}) == {"names": sorted(names)}
     assert whole({frozenset(names): {1.5, 2}, 1: None}) != whole({frozenset(names): {1.5, 3}, 1: None})
+
+
+def test_a_write_is_restricted_to_what_was_read_of_all_that_it_relies_on() -> None:
+    accounts, assignments = made("accounts", [1, 2]), made("assignments", [7, 8], "VISIBILITY_RESTRICTED")
+    case = Case(accounts, assignments, approve=Person(Decision.restrict()), relies_on=["accounts", "assignments"])
+    assert case.call(ids=[1, 9]).artifact == {"unabridged": {"status": "partial"}}
+    assert case.ran == [{"ids": [1]}]
+
+
+def test_ids_of_other_resources_make_the_share_of_a_write_no_smaller() -> None:
+    asks = Person(False)
+    half = Threshold(share=0.5)
+    case = Case(made("accounts", [1, 2, 3]), made("assignments", list(range(100, 200))), approve=asks, approval=half)
+    assert case.call(ids=[1]).passes
+    case.call(ids=[1, 2])
+    assert (len(asks.cards), len(case.ran)) == (1, 1)
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_the_ids_of_another_resource_are_not_taken_for_what_a_write_touches(kept: bool) -> None:
+    """Accounts and assignments are known by numbers of their own: 7 of the one is not 7 of the other."""
+    asks = Person(False)
+    case = Case(
+        made("accounts", [1, 2], "VISIBILITY_RESTRICTED"), made("assignments", [7, 8]), approve=asks,
+        relies_on=["accounts", "assignments"],
+    )  # fmt: skip
+    case.call()
+    assert asks.cards[0].options == ("go_ahead_for", "abandon")
+    if kept:
+        with pytest.raises(ApprovalStale):
+            approve(case.session, asks.cards[0], Decision.restrict())
+    asks.answer = Decision.restrict()
+    assert "APPROVAL_STALE" in codes(case.call())
+    assert case.ran == []
+    asks.answer = Decision.go_ahead([1])
+    assert case.call().passes
+    assert case.ran == [{"ids": [1]}]
 
 
 def test_a_session_that_is_erased_while_the_targets_are_looked_at_again_lets_nothing_run() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
 from mutants.mutating import Mutant
@@ -36,6 +37,12 @@ GUARDS: Final = (
     Mutant("a tool that nobody wrapped may hide its ids", "unabridged_langchain._body:hides_its_ids", _nothing,
            (_LANGCHAIN + "test_a_tool_that_nobody_wrapped_must_be_seen_to_name_the_ids_that_it_touches",),
            room="langchain"),
+    Mutant("a write without ids is restricted to those of any resource", "unabridged.evidence.guard:reach_of",
+           lambda right: lambda *given, **named: replace(right(*given, **named), resources=frozenset(["any"])),
+           (_PAST + "test_the_ids_of_another_resource_are_not_taken_for_what_a_write_touches",)),
+    Mutant("a share is one of everything that was read", "unabridged.actions.approvals.card:known_with",
+           lambda _: lambda reads, _targets: sum(len(read.ids) for read in reads),
+           (_PAST + "test_ids_of_other_resources_make_the_share_of_a_write_no_smaller",)),
     Mutant("an approval is blind to what an argument keeps out of JSON", "unabridged.gate.arguments:whole",
            lambda _: jsonable, (_PAST + "test_an_approval_is_for_what_an_argument_keeps_to_itself_too",),
            errors=_REPLY),

@@ -1,6 +1,6 @@
 """Evidence: what was read in a session, and whether a write may run on it."""
 
-from .guard import judge_write
+from .guard import Reach, judge_write
 from .header import Asked, Held, RecordedRead, WhyPart, header_of
 from .intent import REQUIREMENTS, OnFail, Option, Outcome, Reliance, Requirement, Verdict, WriteIntent
 from .ledger import (
@@ -50,6 +50,7 @@ __all__ = [
     "Option",
     "Outcome",
     "Pending",
+    "Reach",
     "Recorded",
     "RecordedRead",
     "Reliance",

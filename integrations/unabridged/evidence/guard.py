@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 from typing import Final
@@ -61,6 +62,21 @@ def judge_write(
     against = tuple({s.head.id: s.head for s in bound.against[:_NAMED]}.values())
     options = _options(intent, bound, reviewed=has_approver or outcome == "review")
     return Verdict(outcome, codes, against, options, tuple(r.label for r in bound.missing))
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """What a write is bound to: the ids of all standing reads that it may rely on, and their resources."""
+
+    ids: frozenset[Hashable] = field(repr=False)
+    resources: frozenset[str]
+
+
+def reach_of(intent: WriteIntent, reads: Evidence, *, now: datetime) -> Reach:
+    """Returns what a write is bound to, whatever speaks against it."""
+    bound = _Bound(intent, reads, now)
+    strands = [*bound.singles, *(s for group in bound.groups for s in group.members.values())]
+    return Reach(frozenset().union(*(s.keys for s in strands)), frozenset(s.resource for s in strands))
 
 
 class _Bound:

@@ -22,7 +22,7 @@ from unabridged.contract import (
     resume_of,
 )
 
-from .guard import judge_write
+from .guard import Reach, judge_write, reach_of
 from .handling import Handling
 from .header import Asked, AskedFor, RecordedRead, asked_of, deadline_at, failed, header_of, utc_now
 from .intent import OnFail, Verdict, WriteIntent
@@ -344,6 +344,11 @@ class Session(Handling):
         except Exception as error:  # noqa: BLE001 - the outermost boundary of the guard: a guard that fails refuses
             _log.error("the guard failed with %s", type(error).__name__)
             return Verdict("refuse", ("GUARD_FAILED",), options=("abandon",))
+
+    def reach(self, intent: WriteIntent) -> Reach:
+        """Returns what a write is bound to, whatever speaks against it."""
+        with self._turn() as (journal, now):
+            return reach_of(intent, journal.evidence, now=now)
 
     def judge_answer(
         self, text: str, claims: Sequence[Claim | Mapping[str, Any]] = (), language: str | None = None

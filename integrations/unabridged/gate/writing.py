@@ -13,15 +13,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from unabridged.actions.approvals import (
-    TTL_S,
-    ApprovalStale,
-    Approver,
-    Card,
-    Decision,
-    answered,
-    make_card,
-)
+from unabridged.actions.approvals import TTL_S, ApprovalStale, Approver, Card, Decision, answered, known_with, make_card
 from unabridged.actions.approvals.questions import ask
 from unabridged.actions.outcomes import Outcome, TargetOutcome, outcome_of
 from unabridged.contract import InvalidInput, TicketRefused, id_key, printable_name, safe_id
@@ -188,9 +180,11 @@ class Write:
         self.changes[self.spec.targets or ""] = kind(known.get(id_key(t), t) for t in targets)
 
     def _judged(self, session: Session, spec: WriteSpec) -> Verdict:
-        self._judged_as = spec
-        intent: WriteIntent = spec.intent(self.name, self._targets, self.args, selection=self._selected)
+        self._judged_as, intent = spec, self._intent(spec)
         return session.judge_write(intent, same_turn=self._same_turn, has_approver=self._approve is not None)
+
+    def _intent(self, spec: WriteSpec) -> WriteIntent:
+        return spec.intent(self.name, self._targets, self.args, selection=self._selected)
 
     def _weighed(self) -> Reply | None:
         """Returns the refusal, or nothing where the write may run or a person is to be asked."""
@@ -219,8 +213,8 @@ class Write:
         approval = self.spec.approval
         if approval is None or approval == "always":
             return approval is not None
-        known = len(id_key_set([key for read in self._verdict.reads for key in read.ids])) if self._verdict.reads else 0
-        return approval.is_exceeded(len(self._targets) if self._targets else None, known=known)
+        targets = self._targets or ()
+        return approval.is_exceeded(len(targets) or None, known=known_with(self._verdict.reads, targets))
 
     def _asked(self, session: Session) -> Card:
         spec = self.spec
@@ -228,7 +222,7 @@ class Write:
             session=session, action=self.name, args={**jsonable(dict(self.args)), **self.changes},
             verdict=self._verdict, now=session.tickets.now(), purpose=spec.purpose, targets_arg=spec.targets,
             targets=self._targets, show=spec.show, call_id=self._call_id,
-            whole={**whole(dict(self.args)), **self.changes},
+            whole={**whole(dict(self.args)), **self.changes}, returned=self._returned(session),
         )  # fmt: skip
 
     def before(self) -> Steps:
@@ -299,15 +293,15 @@ class Write:
     def _narrowed(self, decision: Decision) -> Reply | None:
         """Lets the write touch what was decided on, and no more."""
         assert self.session is not None
-        known = {key for read in self._verdict.reads for key in read.ids}
         if decision.ids is not None:
+            known = {key for read in self._verdict.reads for key in read.ids}
             wanted = list({id_key(i): i for i in decision.ids}.values())
             if self._targets and not id_key_set(wanted) <= id_key_set(self._targets):
                 return self._stale()
             if not self._targets and {str(i) for i in known} & {str(i) for i in wanted if id_key(i) not in known}:
                 return self._stale()
         else:
-            wanted = [i for i in self._targets or self._returned() if id_key(i) in known]
+            wanted = self._returned(self.session)
         if not wanted or (self.spec.max_targets is not None and len(wanted) > self.spec.max_targets):
             return self._stale()
         approved = id_key_set(wanted)
@@ -318,10 +312,19 @@ class Write:
         waived = REVIEWABLE if decision.ids is not None else frozenset({"EVIDENCE_WEAK"})
         return None if waived.issuperset(self._verdict.codes) else self._stale()
 
-    def _returned(self) -> list[Any]:
-        """Returns the ids of the records that the reads hold."""
-        assert self.session is not None
-        results = [self.session.result(read.id) for read in self._verdict.reads]
+    def _returned(self, session: Session) -> list[Any]:
+        """Returns what may be touched where only what was returned may be: of those that are named, or of one resource.
+
+        Ids of several resources are no list of what one write touches: 7 of the one is not 7 of the other.
+        """
+        if self.spec.independent is not None:
+            return []
+        reach = session.reach(self._intent(self.spec))
+        if self._targets:
+            return [target for target in self._targets if id_key(target) in reach.ids]
+        if len(reach.resources) != 1:
+            return []
+        results = [session.result(read.id) for read in self._verdict.reads]
         return [i for result in results if result is not None for i in result.ids]
 
     def _stopped(self, options: Any) -> Verdict:

@@ -223,6 +223,7 @@ def make_card(
     targets: Sequence[Any] | None = None,
     show: Collection[str] = (),
     whole: Mapping[str, Any] | None = None,
+    returned: Sequence[Any] | None = None,
     ttl_s: float = TTL_S,
     call_id: str | None = None,
 ) -> Card:
@@ -239,16 +240,19 @@ def make_card(
         targets: the ids.
         show: the names of the arguments whose values may be shown.
         whole: the arguments with all that the code gets, also what `args` masks; a decision is bound to these.
+        returned: the ids that it may touch where only what was returned may be; those of the reads when not given.
         ttl_s: how long the question stands, in seconds, from when it is first asked.
         call_id: the id of the call.
     """
     reads = verdict.reads
     bound = args if whole is None else whole
     subject = binding_of(session, action=action, args=bound, targets_arg=targets_arg, reads=reads)
-    options = _options(verdict, takes_targets=targets_arg is not None)
+    held = [key for read in reads for key in read.ids]
+    restricts = targets_arg is not None and bool(held if returned is None else returned)
+    options = _options(verdict, takes_targets=targets_arg is not None, restricts=restricts)
     touched = targets
     if not touched and "restrict_to_returned" in options:
-        touched = [key for read in reads for key in read.ids]
+        touched = held
     digest = session.tickets.digest
     keys = sorted({repr(id_key(_whole(value))) for value in touched or ()})
     question = digest({"subject": subject, "targets": keys, "codes": verdict.codes, "call": call_id})
@@ -319,14 +323,25 @@ def _known(reads: Iterable[RecordedRead]) -> int:
     return sum(len(found) or most[resource] for resource, found in ids.items())
 
 
-def _options(verdict: Verdict, *, takes_targets: bool) -> tuple[CardOption, ...]:
+def known_with(reads: Iterable[RecordedRead], targets: Iterable[Any]) -> int:
+    """Returns of how many records the targets are a part: those that were read of the resource that holds them.
+
+    Ids of other resources make no share smaller. Where several hold a target the smallest counts.
+    """
+    keys, ids = frozenset(map(id_key, targets)), dict[str, set[Hashable]]()
+    for read in reads:
+        ids.setdefault(read.resource, set()).update(read.ids)
+    return min((len(found) for found in ids.values() if not keys.isdisjoint(found)), default=0)
+
+
+def _options(verdict: Verdict, *, takes_targets: bool, restricts: bool) -> tuple[CardOption, ...]:
     options: list[CardOption] = []
     is_whole = _WHOLE_AGAIN.issuperset(verdict.codes)
     if is_whole:
         options.append("approve")
     if "retry_with_deadline" in verdict.options:
         options.append("retry_with_deadline")
-    if takes_targets and not is_whole and any(r.ids for r in verdict.reads):
+    if restricts and not is_whole:
         options.append("restrict_to_returned")
     if takes_targets:
         options.append("go_ahead_for")
