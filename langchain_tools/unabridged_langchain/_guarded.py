@@ -70,31 +70,31 @@ class GuardedTool:
 
     def run(self: Any, tool_input: Any, *args: Any, **kwargs: Any) -> Any:
         """Runs the tool; its body judges the call."""
-        carried, held = self._carried, Boxed(tool_input)
-        del tool_input
-        with self._sent(held.value, kwargs.get("tool_call_id")), watched_run(carried.gate.name, kwargs):
-            return BaseTool.run(self, held.take(), *args, **kwargs)
+        carried, held, under = self._carried, Boxed(tool_input), Boxed(kwargs)
+        del tool_input, kwargs
+        with self._sent(held.value, under.value.get("tool_call_id")), watched_run(carried.gate.name, under.value):
+            return BaseTool.run(self, held.take(), *args, **under.take())
 
     async def arun(self: Any, tool_input: Any, *args: Any, **kwargs: Any) -> Any:
         """As `run`, without blocking."""
-        carried, held = self._carried, Boxed(tool_input)
-        del tool_input
-        with self._sent(held.value, kwargs.get("tool_call_id")), watched_run(carried.gate.name, kwargs):
-            return await BaseTool.arun(self, held.take(), *args, **kwargs)
+        carried, held, under = self._carried, Boxed(tool_input), Boxed(kwargs)
+        del tool_input, kwargs
+        with self._sent(held.value, under.value.get("tool_call_id")), watched_run(carried.gate.name, under.value):
+            return await BaseTool.arun(self, held.take(), *args, **under.take())
 
     def invoke(self: Any, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """Runs the tool; its body judges the call."""
-        held = Boxed(input)
-        del input
-        return BaseTool.invoke(self, held.take(), config, **kwargs)
+        held, under = Boxed(input), Boxed(config)
+        del input, config
+        return BaseTool.invoke(self, held.take(), under.take(), **kwargs)
 
     async def ainvoke(self: Any, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """As `invoke`, without blocking."""
-        carried, held = self._carried, Boxed(input)
-        del input
+        carried, held, under = self._carried, Boxed(input), Boxed(config)
+        del input, config
         if carried.by_func and not self.coroutine:
-            return await run_in_executor(config, self.invoke, held.take(), config, **kwargs)
-        return await BaseTool.ainvoke(self, held.take(), config, **kwargs)
+            return await run_in_executor(under.value, self.invoke, held.take(), under.take(), **kwargs)
+        return await BaseTool.ainvoke(self, held.take(), under.take(), **kwargs)
 
     def __setattr__(self: Any, name: str, value: Any) -> None:
         """Sets a field. A tool under another name is another tool to the guard."""
@@ -193,11 +193,14 @@ class GuardedTool:
         given = Given(args, kwargs)
         del args, kwargs
         if carried.by_func:
-            code = partial(super()._run, config=config, run_manager=run_manager)  # type: ignore[misc]
+            code = _Code(super()._run, config=config, run_manager=run_manager)  # type: ignore[misc]
+            del config
             if self.func is None or _is_guarded(self.func, carried.gate):
                 return code(*given.args, **given.kwargs)
             return carried.body.run(code, given)
-        return carried.body.run(_inner_run(carried, config, run_manager), given)
+        code = _inner_run(carried, config, run_manager)
+        del config
+        return carried.body.run(code, given)
 
     async def _arun(
         self: Any,
@@ -211,19 +214,30 @@ class GuardedTool:
         given = Given(args, kwargs)
         del args, kwargs
         if carried.by_func and self.coroutine:
-            code = partial(super()._arun, config=config, run_manager=run_manager)  # type: ignore[misc]
+            code = _Code(super()._arun, config=config, run_manager=run_manager)  # type: ignore[misc]
+            del config
             if _is_guarded(self.coroutine, carried.gate):
                 return await code(*given.args, **given.kwargs)
             return await carried.body.arun(code, given)
         if not carried.by_func and (carried.own_entry or type(carried.tool)._arun is not BaseTool._arun):
-            return await carried.body.arun(_inner_arun(carried, config, run_manager), given)
+            code = _inner_arun(carried, config, run_manager)
+            del config
+            return await carried.body.arun(code, given)
         sync = None if run_manager is None else run_manager.get_sync()
-        code = partial(self._run, config=config, run_manager=sync)
+        code = _Code(self._run, config=config, run_manager=sync)
+        del config
         return await run_in_executor(None, code, *given.args, **given.kwargs)
 
 
 for _method in (GuardedTool._run, GuardedTool._arun):
     resolve_hints(_method)
+
+
+class _Code(partial[Any]):
+    """The code of a tool with its config, in which a person's answer may stand: no tracker of frames learns it."""
+
+    def __repr__(self) -> str:
+        return "<the code of a tool>"
 
 
 def _plain_class(tool: BaseTool) -> type[BaseTool]:
@@ -237,15 +251,15 @@ def _is_guarded(code: Any, gate: Gate) -> bool:
 def _inner_run(carried: Carried, config: RunnableConfig, run_manager: CallbackManagerForToolRun | None) -> Any:
     tool = carried.tool
     if carried.own_entry:
-        return partial(_entry, tool, config, run_manager)
-    return partial(tool._run, **_wanted(tool._run, config, run_manager))
+        return _Code(_entry, tool, config, run_manager)
+    return _Code(tool._run, **_wanted(tool._run, config, run_manager))
 
 
 def _inner_arun(carried: Carried, config: RunnableConfig, run_manager: AsyncCallbackManagerForToolRun | None) -> Any:
     tool = carried.tool
     if carried.own_entry:
-        return partial(_aentry, tool, config, run_manager)
-    return partial(tool._arun, **_wanted(tool._arun, config, run_manager))
+        return _Code(_aentry, tool, config, run_manager)
+    return _Code(tool._arun, **_wanted(tool._arun, config, run_manager))
 
 
 def _entry(tool: BaseTool, config: RunnableConfig, run_manager: Any, *args: Any, **kwargs: Any) -> Any:
