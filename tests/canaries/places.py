@@ -95,7 +95,7 @@ def placed(kind: str, folder: Path, *, answer: Any = True) -> Iterator[Place]:
     Args:
         kind: the kind of ledger.
         folder: where files go.
-        answer: what the approver says to every card; `None` for no approver.
+        answer: what the approver says to every card, or a function of the card; `None` for no approver.
     """
     ledger: Any = MemoryLedger() if kind == "memory" else SqlLedger(f"sqlite:///{folder / 'ledger.db'}", key=_KEY)
     log = AuditLog(folder / "audit.jsonl", key=b"k" * 32)
@@ -103,7 +103,7 @@ def placed(kind: str, folder: Path, *, answer: Any = True) -> Iterator[Place]:
 
     def approve(card: Card) -> Any:
         cards.append(card)
-        return answer
+        return answer(card) if callable(answer) else answer
 
     try:
         with session(

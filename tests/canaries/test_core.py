@@ -55,6 +55,7 @@ REFUSED: dict[str, dict[str, Any]] = {
     "changed since": {"reads": ((),), "recheck": lambda _: False},
     "a look that fails": {"reads": ((),), "recheck": lambda target: {}[target]},
     "approved by nonsense": {"reads": ((),), "answer": GOOD, "approval": "always"},
+    "an approver that fails": {"reads": ((),), "answer": lambda _: {}[GOOD["mail"]], "approval": "always"},
 }
 
 
@@ -91,4 +92,37 @@ async def test_what_is_cancelled_in_mid_call_leaves_no_value(tmp_path: Path) -> 
         with pytest.raises(asyncio.CancelledError) as cancelled:
             await task
         watch.raised(cancelled.value)
+    assert (watch.leaks(), place.leaks()) == ({}, {})
+
+
+def test_an_approver_that_dies_takes_no_value_of_ours_along(tmp_path: Path) -> None:
+    def dies(card: Any) -> Any:
+        raise TheirOwn(f"{GOOD} {card.to_text()}")
+
+    with Watch() as watch, placed("sqlite", tmp_path, answer=dies) as place:
+        place.session.record(orders(filters={"owner": GOOD["mail"]}))
+        with pytest.raises(TheirOwn) as died:
+            run_action(refund(Provider(), approval="always"), GOOD)
+        watch.raised(died.value)
+    assert place.cards
+    assert (watch.leaks(), place.leaks()) == ({}, {})
+
+
+async def test_what_is_cancelled_while_a_person_thinks_leaves_no_value(tmp_path: Path) -> None:
+    asked = asyncio.Event()
+
+    async def thinks(_: Any) -> Any:
+        asked.set()
+        await asyncio.Event().wait()
+
+    provider = Provider()
+    with Watch() as watch, placed("sqlite", tmp_path, answer=thinks) as place:
+        place.session.record(orders(filters={"owner": GOOD["mail"]}))
+        task = asyncio.ensure_future(arun_action(refund(provider, approval="always"), GOOD))
+        await asked.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError) as cancelled:
+            await task
+        watch.raised(cancelled.value)
+    assert provider.commands == []
     assert (watch.leaks(), place.leaks()) == ({}, {})
