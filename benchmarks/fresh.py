@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import count
 
 from unabridged import session
+from unabridged.audit import AuditLog
 from unabridged.evidence import Session
 
 from .harness import Work
@@ -13,14 +14,15 @@ from .harness import Work
 class FreshSession:
     """Opens a new session each time it is called, and reads in it what the measured calls rely on, if anything."""
 
-    def __init__(self, read: Work | None = None) -> None:
+    def __init__(self, read: Work | None = None, *, audit: AuditLog | None = None) -> None:
         self._read = read
+        self._audit = audit
         self._numbers = count()
         self._open: Session | None = None
 
     def __call__(self) -> None:
         self.close()
-        self._open = session(f"bench-{next(self._numbers)}").open()
+        self._open = session(f"bench-{next(self._numbers)}", audit=self._audit).open()
         if self._read is not None:
             self._read()
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 from unabridged.contract.errors import InvalidInput
 
 _FIELD: Final = "audit.digest"
+_TEXTS: Final = frozenset({str})
 _PARTS: Final = re.compile(r"(-?)([0-9]+)(?:\.([0-9]+))?(?:e([+-][0-9]+))?\Z")
 
 
@@ -51,7 +52,8 @@ def _text(value: Any) -> str:
     if kind is dict:
         return "{" + ",".join(f"{encode_basestring(k)}:{_text(value[k])}" for k in _ordered(value)) + "}"
     if kind is list or kind is tuple:
-        return "[" + ",".join(map(_text, value)) + "]"
+        plain = _TEXTS.issuperset(map(type, value))
+        return "[" + ",".join(map(encode_basestring if plain else _text, value)) + "]"
     return _text(_as_json(value))
 
 

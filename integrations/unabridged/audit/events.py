@@ -24,7 +24,8 @@ _KNOWN: Final = 4_096
 _DEEPEST: Final = 32
 
 _good: set[str] = set()
-"""Tokens that were looked at before; it starts anew when it is full."""
+_names: set[str] = set()
+"""Tokens and names of fields that were looked at before; each starts anew when it is full."""
 
 
 def new_ref() -> str:
@@ -35,20 +36,22 @@ def new_ref() -> str:
 _put: Final = object.__setattr__
 
 
-def _is_token(text: object) -> bool:
-    return type(text) is str and _TOKEN.match(text) is not None
-
-
 def _token(text: object) -> str:
-    if type(text) is str:
-        if text in _good:
-            return text
-        if _TOKEN.match(text):
-            if len(_good) >= _KNOWN:
-                _good.clear()
-            _good.add(text)
-            return text
-    return TEXT
+    return text if type(text) is str and (text in _good or _is(text, _TOKEN, _good)) else TEXT
+
+
+def _is_name(text: object) -> bool:
+    return type(text) is str and (text in _names or _is(text, _FIELD, _names))
+
+
+def _is(text: str, form: re.Pattern[str], known: set[str]) -> bool:
+    """Tells whether a text has a form, and remembers one that has."""
+    if not form.match(text):
+        return False
+    if len(known) >= _KNOWN:
+        known.clear()
+    known.add(text)
+    return True
 
 
 def _count(number: object, name: str) -> int:
@@ -113,7 +116,7 @@ class AuditEvent:
         if self.codes:
             _put(self, "codes", tuple([_token(code) for code in self.codes]))
         if self.reads:
-            _put(self, "reads", tuple([read if _is_token(read) else TEXT for read in self.reads]))
+            _put(self, "reads", tuple([r if type(r) is str and _TOKEN.match(r) else TEXT for r in self.reads]))
         if self.fields or self.unnamed:
             self._count_names()
         if self.done is not None:
@@ -123,19 +126,17 @@ class AuditEvent:
         if self.why is not None:
             _put(self, "why", safe_phrase(self.why))
         if self.digests:
-            _put(self, "digests", {n: d for n, d in map(_named_digest, self.digests.items()) if n})
+            given = self.digests.items()
+            _put(self, "digests", {name: _digest(digest) for name, digest in given if _is_name(name)})
 
     def _count_names(self) -> None:
-        named = tuple([n for n in self.fields if type(n) is str and _FIELD.match(n)])[:MAX_FIELDS]
+        named = tuple([name for name in self.fields if _is_name(name)])[:MAX_FIELDS]
         _put(self, "unnamed", _count(self.unnamed, "unnamed") + len(self.fields) - len(named))
         _put(self, "fields", named)
 
 
-def _named_digest(pair: tuple[object, object]) -> tuple[str, str]:
-    name, digest = pair
-    if not (isinstance(digest, str) and _DIGEST.match(digest)):
-        digest = TEXT
-    return (name, digest) if isinstance(name, str) and _FIELD.match(name) else ("", digest)
+def _digest(text: object) -> str:
+    return text if type(text) is str and _DIGEST.match(text) else TEXT
 
 
 class AuditSink(Protocol):

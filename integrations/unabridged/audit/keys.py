@@ -55,8 +55,7 @@ class Keyed:
         """
         salt = self._salt(session)
         mac = self._digests.copy()
-        mac.update(salt)
-        mac.update(canonical(value))
+        mac.update(salt + canonical(value))
         return salt.hex() + mac.hexdigest()[:_MAC_DIGITS]
 
     def matches(self, digest: str, value: Any) -> bool:

@@ -366,7 +366,7 @@ class _Held:
 
     def __enter__(self) -> None:
         writer = self._writer
-        if not writer._lock.acquire(timeout=writer._rules.lock_s):
+        if not (writer._lock.acquire(blocking=False) or writer._lock.acquire(timeout=writer._rules.lock_s)):
             raise AuditFailed(rule="another thread holds it")
         try:
             if writer._failed is not None or writer._forked:

@@ -44,6 +44,10 @@ def whole(value: Any) -> Any:
     """
     if value is None or isinstance(value, str | int | float | bool):
         return value
+    if type(value) is dict:
+        return {name if type(name) is str else _name(name): whole(one) for name, one in value.items()}
+    if type(value) is list:
+        return list(value) if _IDS.issuperset(map(type, value)) else [whole(one) for one in value]
     if callable(reveal := getattr(value, "get_secret_value", None)):
         return whole(reveal())
     if isinstance(value, BaseModel) or hasattr(value, "__fields_set__"):  # a model of pydantic, of either version
@@ -51,12 +55,16 @@ def whole(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         return {each.name: whole(getattr(value, each.name)) for each in fields(value)}
     if isinstance(value, Mapping):
-        return {name if isinstance(name, str) else str(jsonable(name)): whole(one) for name, one in value.items()}
+        return {_name(name): whole(one) for name, one in value.items()}
     if isinstance(value, set | frozenset):
         return sorted(map(whole, value), key=canonical)
     if isinstance(value, list | tuple):
-        return list(value) if _IDS.issuperset(map(type, value)) else [whole(one) for one in value]
+        return [whole(one) for one in value]
     return jsonable(value)
+
+
+def _name(name: Any) -> str:
+    return name if isinstance(name, str) else str(jsonable(name))
 
 
 def aliases_of(declared: Mapping[str, Any]) -> dict[str, str]:
