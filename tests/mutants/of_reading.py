@@ -77,4 +77,18 @@ READING: Final = (
             "tests/profiles/test_format.py::test_a_profile_is_refused_with_the_key_and_the_rule_and_never_the_value"
         ],
     ),
+    Mutant(
+        name="a flag in another spelling leaves the end as it is", target="unabridged.reading.walkers:_stated",
+        wrong=lambda _: lambda outcome, *_seen, **_says: outcome,
+        killers=["tests/reading/test_contradictions.py::"
+                 "test_a_flag_that_may_say_there_is_more_leaves_the_end_open",
+                 "tests/reading/test_contradictions.py::"
+                 "test_a_flag_that_may_say_that_a_page_is_not_the_last_leaves_the_end_open"],
+    ),
+    Mutant(
+        name="an error in another spelling or shape is none", target="unabridged.reading.observe:says_unclearly",
+        wrong=lambda _: lambda *_seen: False,
+        killers=["tests/reading/test_contradictions.py::"
+                 "test_what_may_be_an_error_in_another_spelling_or_shape_is_not_passed_over"],
+    ),
 )  # fmt: skip

@@ -68,6 +68,74 @@ def test_an_empty_page_that_says_there_is_more_is_not_the_end(walk: dict[str, An
     assert ask(given, page()).complete
 
 
+@pytest.mark.parametrize("more", [1, "True", "yes", ["a"], {"pages": 2}])
+def test_a_flag_that_may_say_there_is_more_leaves_the_end_open(more: Any) -> None:
+    token = profile({**TOKEN, "more_flag": "more"})
+    assert keys(ask(token, page(1, more=more))) == {"COVERAGE_UNKNOWN"}
+    key = profile({**KEY, "ends_on": ["short_page"]}, **SIZED)
+    assert keys(ask(key, page(1, more=more))) == {"COVERAGE_UNKNOWN"}
+    for no in (0, "", "No", None):
+        assert ask(token, page(1, more=no)).complete
+
+
+def test_a_flag_that_may_say_that_a_page_is_not_the_last_leaves_the_end_open() -> None:
+    given = profile({**OFFSET, "ends_on": ["short_page"]}, **SIZED)
+    for last in (0, "", "False", []):
+        assert keys(ask(given, page(1, last=last))) == {"COVERAGE_UNKNOWN"}
+    for last in (1, "yes", None):
+        assert ask(given, page(1, last=last)).complete
+
+
+@pytest.mark.parametrize("where", ["errors", "signals"])
+@pytest.mark.parametrize(
+    ("path", "when", "body"),
+    [
+        ("error.code", "nonempty", {"error": "no"}),
+        ("error.code", "nonempty", {"error": [{"code": 7}]}),
+        ("meta.state.partial", {"equals": True}, {"meta": {"state": "partial"}}),
+        ("partial", {"equals": True}, {"partial": "true"}),
+        ("partial", {"equals": True}, {"partial": 1}),
+        ("ok", {"equals": False}, {"ok": "False"}),
+        ("ok", {"equals": False}, {"ok": 0}),
+        ("failed", {"gt": 0}, {"failed": "3"}),
+        ("failed", {"gt": 0}, {"failed": ["shard 3"]}),
+        ("failed", {"gt": 0}, {"failed": "several"}),
+    ],
+)
+def test_what_may_be_an_error_in_another_spelling_or_shape_is_not_passed_over(
+    where: str, path: str, when: Any, body: dict[str, Any]
+) -> None:
+    rule = {"path": path, "when": when, "code": "SOURCE_UNAVAILABLE"}
+    result = ask({where: [rule]}, page(1, **body))
+    assert keys(result) == {"PROTOCOL_ANOMALY:unknown_value"}
+    assert result.ids == (1,)
+
+
+@pytest.mark.parametrize("where", ["errors", "signals"])
+@pytest.mark.parametrize(
+    ("path", "when", "body"),
+    [
+        ("error.code", "nonempty", {}),
+        ("error.code", "nonempty", {"error": None}),
+        ("error.code", "nonempty", {"error": False}),
+        ("error.code", "nonempty", {"error": ""}),
+        ("error.code", "nonempty", {"error": {}}),
+        ("error.code", "nonempty", {"error": 0}),
+        ("partial", {"equals": True}, {"partial": "false"}),
+        ("partial", {"equals": True}, {"partial": 0}),
+        ("ok", {"equals": False}, {"ok": "yes"}),
+        ("failed", {"gt": 0}, {"failed": "0"}),
+        ("failed", {"gt": 0}, {"failed": []}),
+        ("failed", {"gt": 0}, {"failed": None}),
+        ("state", {"equals": "failed"}, {"state": 1}),
+    ],
+)
+def test_what_says_in_any_spelling_that_nothing_is_wrong_is_whole(
+    where: str, path: str, when: Any, body: dict[str, Any]
+) -> None:
+    assert ask({where: [{"path": path, "when": when, "code": "SOURCE_UNAVAILABLE"}]}, page(1, **body)).complete
+
+
 def test_a_token_that_repeats_where_the_source_says_that_there_is_more_is_not_the_end() -> None:
     given = profile({**TOKEN, "repeated_token": "end", "more_flag": "more"})
     result = ask(given, page(1, next="a", more=True), page(2, next="a", more=True))

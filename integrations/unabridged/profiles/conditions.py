@@ -106,7 +106,6 @@ class When(Piece):
             return any(json_equal(value, one) for one in self.in_)
         return json_equal(value, self.equals)
 
-
     def may_hold(self, value: Any) -> bool:
         """Tells whether a value that does not meet the condition may mean what it looks for.
 
@@ -117,7 +116,7 @@ class When(Piece):
             return False
         if self.gt is not None and not isinstance(value, int | float):
             return bool(value) and not _is_up_to(value, self.gt)
-        return isinstance(self.equals, bool) and _truth_of(value) is self.equals
+        return isinstance(self.equals, bool) and truth_of(value) is self.equals
 
 
 def _is_up_to(value: Any, most: float) -> bool:
@@ -127,7 +126,7 @@ def _is_up_to(value: Any, most: float) -> bool:
         return False
 
 
-def _truth_of(value: Any) -> bool:
+def truth_of(value: Any) -> bool:
     """Returns what a value that is no boolean says where one is looked for."""
     return value.strip().lower() not in _NO if isinstance(value, str) else bool(value)
 

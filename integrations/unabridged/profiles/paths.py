@@ -93,6 +93,18 @@ class Path:
             return MISSING
         return int(text) if _DIGITS.match(text) else text
 
+    def is_blocked(self, value: Any) -> bool:
+        """Tells whether a plain path meets something, other than nothing and zero, that is no object: `error.code` in
+        `{"error": "no"}`. The body itself may be of any kind.
+        """
+        for n, part in enumerate(self.parts):
+            if type(value) is not dict:
+                return n > 0 and bool(value)
+            if part not in value:
+                return False
+            value = value[part]
+        return False
+
     @property
     def label(self) -> str:
         """The name under which an observed value is shown: the last key, or the header's name."""

@@ -7,8 +7,9 @@ from typing import Any
 
 from unabridged.contract.ids import id_key, is_token, json_equal, safe_value
 from unabridged.contract.parts import Notice, Reason
+from unabridged.profiles.conditions import When
 from unabridged.profiles.format import Count, CountKind, Profile, Signal
-from unabridged.profiles.paths import MISSING, PathFailed, compile_path
+from unabridged.profiles.paths import MISSING, Path, PathFailed, compile_path
 from unabridged.profiles.walks import OffsetWalk, RangeWalk
 
 from .forms import total_of
@@ -52,6 +53,7 @@ class Observations:
         self._profile = profile
         self._source = source
         self._signals = tuple((signal, compile_path(signal.path)) for signal in profile.signals)
+        self._denied = tuple((error.when, compile_path(error.path)) for error in profile.errors)
         self.pages = kept.pages
         self.count = kept.count
         self.exact = kept.exact
@@ -93,6 +95,9 @@ class Observations:
         self.pages += 1
         for signal, path in self._signals:
             self._signal(page, signal, path)
+        for when, path in self._denied:
+            if says_unclearly(page, path, when):
+                self._unclear()
         counted = stated_count(page, self._profile)
         if counted is not None:
             self.counted(counted)
@@ -111,9 +116,11 @@ class Observations:
             value = page.get(path)
         except PathFailed:
             if not page.is_empty_status:
-                self._reason(Reason(code="PROTOCOL_ANOMALY", detail="unknown_value", source=self._source))
+                self._unclear()
             return
         if not signal.when.holds(value):
+            if says_unclearly(page, path, signal.when):
+                self._unclear()
             return
         observed = {path.label: safe_value(value) if not isinstance(value, list | dict) else "<text>"}
         if signal.warning is not None:
@@ -129,6 +136,10 @@ class Observations:
             if not names:
                 stated = {"code": signal.code, "detail": signal.detail, "native": observed}
                 self._reason(Reason(**stated, layer="source", source=self._source))
+
+    def _unclear(self) -> None:
+        """Something stands where a signal or an error is looked for, and cannot be told from one."""
+        self._reason(Reason(code="PROTOCOL_ANOMALY", detail="unknown_value", source=self._source))
 
     def _reason(self, reason: Reason) -> None:
         self.reasons.setdefault((reason.code, reason.detail, reason.source), reason)
@@ -186,6 +197,15 @@ class Observations:
         if used is not None:
             self.size_changed |= self.size_used is not None and self.size_used != used
             self.size_used = used
+
+
+def says_unclearly(page: Page, path: Path, when: When) -> bool:
+    """Tells whether a page may say what a condition looks for, in another spelling or in another shape."""
+    try:
+        value = page.get(path)
+    except PathFailed:
+        return False
+    return path.is_blocked(page.body) if value is MISSING else when.may_hold(value)
 
 
 def is_weak(value: Any) -> bool:

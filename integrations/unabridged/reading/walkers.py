@@ -9,6 +9,7 @@ from typing import Any, Final, Literal, NamedTuple, assert_never
 
 from unabridged.contract.codes import ReasonCode
 from unabridged.contract.ids import id_key, json_equal
+from unabridged.profiles.conditions import truth_of
 from unabridged.profiles.format import CountKind
 from unabridged.profiles.paths import MISSING, Path, PathFailed, compile_path
 from unabridged.profiles.walks import (
@@ -143,13 +144,13 @@ def walk(rules: SimpleWalk, view: View) -> Follow | Stop:
     try:
         match rules:
             case TokenWalk():
-                return _token(rules, view)
+                return _stated(_token(rules, view), rules.more_flag, view, says_more=True)
             case LinkWalk():
                 return _link(rules, view)
             case KeyWalk():
-                return _key(rules, view)
+                return _stated(_key(rules, view), rules.more_flag, view, says_more=True)
             case OffsetWalk():
-                return _offset(rules, view)
+                return _stated(_offset(rules, view), rules.last_flag, view, says_more=False)
             case SingleWalk():
                 return _single(rules, view)
             case RangeWalk():
@@ -160,6 +161,15 @@ def walk(rules: SimpleWalk, view: View) -> Follow | Stop:
                 assert_never(rules)
     except PathFailed:
         return Anomaly("malformed_page")
+
+
+def _stated(outcome: Follow | Stop, flag: str | None, view: View, *, says_more: bool) -> Follow | Stop:
+    """An end is not stated where the flag of its page may say that there is more, in another spelling: `1`, `"Yes"`."""
+    if flag is None or not isinstance(outcome, Ended):
+        return outcome
+    value = view.page.get(compile_path(flag))
+    is_odd = not isinstance(value, bool) and value is not None and value is not MISSING
+    return _SILENT if is_odd and truth_of(value) is says_more and _flag(view.page, flag) is None else outcome
 
 
 def _flag(page: Page, path: str | None) -> bool | None:
