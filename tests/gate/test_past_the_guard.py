@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -98,6 +99,26 @@ class Transfer(BaseModel):
     @field_serializer("account")
     def masked(self, _: str) -> str:
         return "***"
+
+
+def test_a_clock_that_is_set_back_makes_nothing_good_again() -> None:
+    """What was too old a minute ago is too old now, whatever the clock says: evidence, a selection, a question."""
+    asks = Person(False)
+    case = Case(made(*WHOLE), selection="selection", max_age_s=4_000)
+    fresh = made("orders", IDS)
+    case.session.record(fresh)
+    token = str(case.session.tickets.select(fresh, IDS, action="archive", ttl_s=60))
+    case.session.approve = asks
+    case.clock[0] += timedelta(hours=2)
+    assert codes(case.call(selection=token)) == ["SELECTION_INVALID"]
+    case.call(ids=IDS)
+    case.clock[0] += timedelta(hours=1)
+    case.clock[0] -= timedelta(hours=3)
+    asks.answer = lambda card: {"decision": "approve", "binding": card.binding}
+    assert codes(case.call(selection=token)) == ["SELECTION_INVALID"]
+    case.session.approve = None
+    assert codes(case.call(ids=IDS)) == ["EVIDENCE_STALE"]
+    assert case.ran == []
 
 
 @dataclass

@@ -281,8 +281,8 @@ class Turn:
         journal, now = self._journal, self._now
         journal.lock.acquire()
         try:
-            if not self._ledger.expire(journal, now=now) and now > journal.last_used:
-                journal.last_used = now
+            if not self._ledger.expire(journal, now=now):
+                now = journal.last_used = max(now, journal.last_used)
             journal.catch_up(now)
         except BaseException:
             journal.lock.release()

@@ -31,8 +31,9 @@ class SessionTickets:
         return f"<SessionTickets of {self._session!r}>"
 
     def now(self) -> datetime:
-        """Returns the present moment by the session's clock."""
-        return self._session._now()
+        """Returns the present moment, as it counts in the session: by the ledger's clock, and never an earlier one."""
+        with self._session._turn() as (_, now):
+            return now
 
     def digest(self, value: Any) -> str:
         """Returns a keyed digest of JSON values, hex; the key is the ledger's, so that nothing can be guessed from it.
