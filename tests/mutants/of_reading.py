@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from mutants.mutating import Mutant
-from unabridged.reading import deadlines
+from unabridged.reading import deadlines, exchange
 from unabridged.reading.walkers import Ended
 
 
@@ -90,5 +90,10 @@ READING: Final = (
         wrong=lambda _: lambda *_seen: False,
         killers=["tests/reading/test_contradictions.py::"
                  "test_what_may_be_an_error_in_another_spelling_or_shape_is_not_passed_over"],
+    ),
+    Mutant(
+        name="a redirect may add to what was asked", target="unabridged.reading.exchange:Exchange._asks_the_same",
+        wrong=lambda _: lambda self, target: set(exchange._parameters(target)) >= set(exchange._parameters(self._url)),
+        killers=["tests/reading/test_quiet.py::test_a_redirect_that_adds_to_what_was_asked_is_not_followed"],
     ),
 )  # fmt: skip

@@ -136,6 +136,11 @@ def test_what_says_in_any_spelling_that_nothing_is_wrong_is_whole(
     assert ask({where: [{"path": path, "when": when, "code": "SOURCE_UNAVAILABLE"}]}, page(1, **body)).complete
 
 
+def test_what_may_be_a_warning_in_another_spelling_is_no_reason() -> None:
+    rule = {"path": "stale", "when": {"equals": True}, "warning": "STALE_INDEX"}
+    assert ask({"signals": [rule]}, page(1, stale="yes")).complete
+
+
 def test_a_token_that_repeats_where_the_source_says_that_there_is_more_is_not_the_end() -> None:
     given = profile({**TOKEN, "repeated_token": "end", "more_flag": "more"})
     result = ask(given, page(1, next="a", more=True), page(2, next="a", more=True))

@@ -81,6 +81,37 @@ def test_a_redirect_that_loses_what_was_asked_is_not_followed() -> None:
     assert len(server.calls) == 1
 
 
+@pytest.mark.parametrize("more", ["limit=10", "Limit=10", "cursor=c9", "state=open", "api_key=k"])
+def test_a_redirect_that_adds_to_what_was_asked_is_not_followed(more: str) -> None:
+    def respond(call: Call) -> None:
+        if call.path == "/things":
+            call.answer(302, Location=f"/things/?limit=100&{more}")
+        else:
+            call.page({"items": [{"id": 1}, {"id": 2}]})
+
+    key = {"by": "key", "from_item": "id", "send": {"query": "after"}, "unique": True, "ends_on": ["short_page"]}
+    given = profile(key, size={"send": {"query": "limit"}, "max": 100})
+    with serving(respond) as server:
+        result = read(given, "things", url=server.url, budget=QUICK)
+    assert keys(result) == {"SOURCE_UNAVAILABLE:status"}
+    assert len(server.calls) == 1
+
+
+@pytest.mark.parametrize("carried", ["", "?a=1%20b", "?key=k&a=1+b"])
+def test_a_redirect_that_carries_what_was_asked_is_followed_with_and_without_what_a_client_adds(carried: str) -> None:
+    def respond(call: Call) -> None:
+        if call.path == "/things":
+            call.answer(302, Location=f"/moved{carried}")
+        else:
+            call.page({"items": [{"id": 1}]})
+
+    filters = {"a": "1 b"} if carried else {}
+    with serving(respond) as server, httpx.Client(params={"key": "k"}) as client:
+        result = read(profile(), Query("things", filters=filters), url=server.url, client=client, budget=QUICK)
+    assert result.complete
+    assert server.calls[1].query == {**filters, "key": "k"}
+
+
 def test_a_relative_link_is_relative_to_where_the_redirect_led() -> None:
     def respond(call: Call) -> None:
         if call.path == "/things":

@@ -38,7 +38,7 @@ class Exchange:
     ) -> None:
         self._lib = lib
         self._request = request
-        self._url = request.full_url
+        self._url = self._sent = request.full_url
         self._most = most
         self._limit_s = REQUEST_TIMEOUT_S if timeout_s is None else max(0.001, min(timeout_s, REQUEST_TIMEOUT_S))
         self._is_our_deadline = timeout_s is not None and timeout_s <= REQUEST_TIMEOUT_S
@@ -77,8 +77,10 @@ class Exchange:
                 headers=headers or None,
                 extensions=extensions,
             )
+            self._sent = self._url
             if client.params:
-                built.url = self._lib.URL(self._with_defaults(client.params.multi_items()))
+                self._sent = self._with_defaults(client.params.multi_items())
+                built.url = self._lib.URL(self._sent)
             if (not asks_plainly or headers) and not any(name.lower() == "accept-encoding" for name, _ in headers):
                 built.headers["accept-encoding"] = CODINGS
             return built
@@ -160,7 +162,7 @@ class Exchange:
 
     def finished(self) -> Response | Fault | None:
         """Returns the outcome; nothing means that a redirect within the origin is followed."""
-        target = self._redirect()
+        target = self._redirect() if self._status in _REDIRECTS else None
         if target is not None:
             self._url = target
             self._request = replace(self._request, url=target, query=())
@@ -173,7 +175,7 @@ class Exchange:
         return Response(status, self._headers, body, url=elsewhere, is_framed=self._is_framed)
 
     def _redirect(self) -> str | None:
-        if self._status not in _REDIRECTS or self._redirects >= MAX_REDIRECTS:
+        if self._redirects >= MAX_REDIRECTS:
             return None
         if self._request.method != "GET" and self._status not in (307, 308):
             return None
@@ -191,6 +193,12 @@ class Exchange:
         return target
 
     def _asks_the_same(self, target: str) -> bool:
-        """Tells whether an address carries every parameter of the request: without one it answers something else."""
-        there = set(parse_qsl(urlsplit(target).query, keep_blank_values=True))
-        return there.issuperset(parse_qsl(urlsplit(self._url).query, keep_blank_values=True))
+        """Tells whether an address carries every parameter of the request and no other.
+
+        Without one it answers a wider question, and one more may be a limit, a filter or a place in mid-list.
+        """
+        return _parameters(target) in (_parameters(self._url), _parameters(self._sent))
+
+
+def _parameters(url: str) -> list[tuple[str, str]]:
+    return sorted(parse_qsl(urlsplit(url).query, keep_blank_values=True))

@@ -119,7 +119,7 @@ class Observations:
                 self._unclear()
             return
         if not signal.when.holds(value):
-            if says_unclearly(page, path, signal.when):
+            if signal.code is not None and says_unclearly(page, path, signal.when):
                 self._unclear()
             return
         observed = {path.label: safe_value(value) if not isinstance(value, list | dict) else "<text>"}
