@@ -436,6 +436,31 @@ def test_what_cannot_be_noted_afterwards_is_told_as_done_and_not_repeated() -> N
     assert provider.targets == ["a1"]
 
 
+class Erasing(MemoryLedger):
+    """Erases each session in its turn of a number."""
+
+    at = 0
+
+    def turn(self, journal: Any, **given: Any) -> Any:
+        self.at -= 1
+        if self.at == 0:
+            self.erase(journal.key)
+        return super().turn(journal, **given)
+
+
+@pytest.mark.parametrize("turn", range(1, 8))
+def test_a_session_that_is_erased_in_the_midst_does_nothing_twice(turn: int) -> None:
+    ledger, provider = Erasing(), Provider()
+    action = archive(provider)
+    args = {"tenant": "t1", "account_ids": ["a1"]}
+    with opened(ledger=ledger) as s:
+        run_it(action, s, args=args)
+        again = admitted(action, args, s)
+        ledger.at = turn
+        action.perform(again, session=s)
+    assert provider.targets == ["a1"]
+
+
 def test_a_session_that_was_erased_meanwhile_lets_nothing_run() -> None:
     provider = Provider()
     action = archive(provider)

@@ -49,6 +49,9 @@ ACTIONS: Final = (
       ),
       _ACTIONS + "test_performing.py::"
       "test_what_may_have_been_done_in_one_command_goes_out_again_in_just_that_command"),
+    m("a session that was erased in the midst counts as whole", "unabridged.evidence.sessions:Session.alive",
+      lambda _: property(lambda _self: True),
+      _ACTIONS + "test_performing.py::test_a_session_that_is_erased_in_the_midst_does_nothing_twice"),
     m("a later attempt speaks for an earlier one", "unabridged.actions.performing:Performance._settle",
       lambda right: lambda self, slot, failure: (setattr(slot, "is_again", False), right(self, slot, failure))[1],
       _ACTIONS + "test_performing.py::"

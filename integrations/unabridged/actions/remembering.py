@@ -73,8 +73,6 @@ class SessionMemory:
     def claim(self, key: str, *, under: str, again: bool) -> Claim:
         """Returns whether the attempt may be made now, and if so claims it."""
         while True:
-            if not self._session.alive:
-                raise LedgerUnavailable(why="the session was evicted or erased")
             note = self._session.note_of(_name(key))
             state, attempt, sent = note or ("failed", -1, under)
             if state == "done":
@@ -82,6 +80,8 @@ class SessionMemory:
             if state != "failed" and not (again and sent == under):
                 return "unknown"
             if self._session.first_time(f"{_name(key)}:{attempt + 1}"):
+                if not self._session.alive:  # looked at last: what was forgotten before cannot be told from new
+                    raise LedgerUnavailable(why="the session was evicted or erased")
                 self._attempts[key] = attempt + 1, under
                 self._session.keep_note(_name(key), ["begun", attempt + 1, under])
                 return "run" if state == "failed" else "again"
