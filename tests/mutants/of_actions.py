@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from mutants.mutating import Mutant
 from unabridged.actions.performing import Performance
+from unabridged.actions.remembering import SessionMemory
 
 _ACTIONS: Final = "actions/"
 
@@ -19,6 +20,18 @@ def gives(value: Any) -> Callable[[Any], Any]:
 
 def m(name: str, target: str, wrong: Callable[[Any], Any], *killers: str, errors: tuple[str, ...] = ()) -> Mutant:
     return Mutant(name, target, wrong, [f"tests/{k}" for k in killers], errors=("AssertionError", "Failed", *errors))
+
+
+class _Whole:
+    """A session of which nobody learns that it was erased."""
+
+    alive = True
+
+    def __init__(self, session: Any) -> None:
+        self._session = session
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._session, name)
 
 
 ACTIONS: Final = (
@@ -49,8 +62,8 @@ ACTIONS: Final = (
       ),
       _ACTIONS + "test_performing.py::"
       "test_what_may_have_been_done_in_one_command_goes_out_again_in_just_that_command"),
-    m("a session that was erased in the midst counts as whole", "unabridged.evidence.sessions:Session.alive",
-      lambda _: property(lambda _self: True),
+    m("a session that was erased in the midst counts as whole", "unabridged.actions.remembering:SessionMemory.claim",
+      lambda right: lambda self, key, **given: right(SessionMemory(_Whole(self._session)), key, **given),
       _ACTIONS + "test_performing.py::test_a_session_that_is_erased_in_the_midst_does_nothing_twice"),
     m("a later attempt speaks for an earlier one", "unabridged.actions.performing:Performance._settle",
       lambda right: lambda self, slot, failure: (setattr(slot, "is_again", False), right(self, slot, failure))[1],
