@@ -53,8 +53,8 @@ def classify(
         now: the time of the reply, for waits that name a moment.
         asked: the range that the request asked for.
     """
-    if isinstance(reply, Response) and reply.status == 200 and _is_plain(profile):
-        return TRUNCATED if _is_short(reply) else _plain_page(reply, profile)
+    if isinstance(reply, Response) and reply.status == 200 and is_plain(profile):
+        return plain_page(reply, profile)
     if isinstance(reply, Fault):
         failure = _fault(reply)
         if failure is not None:
@@ -70,14 +70,17 @@ def classify(
     )
 
 
-def _is_plain(profile: Profile) -> bool:
-    """Whether a 200 can be nothing but a page or a cut one, so that no other question need be asked of it."""
+def is_plain(profile: Profile) -> bool:
+    """Tells whether a 200 can be nothing but a page or a cut one, so that no other question need be asked of it."""
     if profile.walk.by in _OWN_FORM or profile.items is None:
         return False
     return not (profile.expired or profile.errors or 200 in profile.rate_limit.status or 200 in profile.empty_status)
 
 
-def _plain_page(response: Response, profile: Profile) -> Page | Failure:
+def plain_page(response: Response, profile: Profile) -> Page | Failure:
+    """Returns the page of a 200, where it can be nothing but a page or a cut one."""
+    if _is_short(response):
+        return TRUNCATED
     try:
         body = decode_json(response.body)
     except Undecodable:

@@ -113,7 +113,7 @@ class Exchange:
         coding = length = frame = ""
         for name, value in headers:
             if len(name) == 16 and name.lower() == "content-encoding":
-                coding = value.strip().lower()
+                coding = f"{coding}, {value}".strip(", ").lower()
             elif len(name) == 14 and name.lower() == "content-length":
                 length = frame = value
             elif len(name) == 17 and name.lower() == "transfer-encoding":
@@ -124,7 +124,6 @@ class Exchange:
         coded = ("content-encoding", "content-length")
         self._headers = tuple((name, value) for name, value in headers if name.lower() not in coded)
         self._body = Body(coding, self._most)
-        self._is_framed = True  # a coded body knows its own end
         return True
 
     def too_large(self, response: Any) -> Fault:

@@ -19,7 +19,7 @@ from unabridged.profiles.walks import JobWalk, LinkWalk, OffsetWalk, RangeWalk, 
 
 from .ahead import Foresight
 from .ask import Ask, Chain, Command, Emit, Send, Sleep
-from .classify import MALFORMED, classify
+from .classify import MALFORMED, classify, is_plain, plain_page
 from .envelope import envelope
 from .excerpts import Pieces
 from .forms import CHANGED, Running, units_of
@@ -49,6 +49,7 @@ class Loop:
         self.walk: SimpleWalk = paging
         self.job = ask.profile.walk if isinstance(ask.profile.walk, JobWalk) else None
         self.rules = RecordRules.of(ask.profile)
+        self.is_plain = is_plain(ask.profile)
         self.spend = spend or Spend(budget=ask.budget, clock=ask.clock, started=ask.clock.monotonic())
         self.seen = Observations(ask.profile, source=ask.name, kept=chain.kept)
         self.collector = Collector(self.rules, chain.seen, raw=chain.raw, across=chain.across)
@@ -212,9 +213,12 @@ class Loop:
     def _classified(
         self, reply: Response | Fault, url: str, *, is_first: bool
     ) -> tuple[Page, Taken, str] | Failure | Running:
-        now = self.ask.clock.now()
-        asked = self.plan.asked(self.step)
-        page = classify(reply, self.ask.profile, continuation_sent=not is_first, now=now, asked=asked)
+        profile = self.ask.profile
+        if self.is_plain and isinstance(reply, Response) and reply.status == 200:
+            page: Page | Failure | Running = plain_page(reply, profile)
+        else:
+            now, asked = self.ask.clock.now(), self.plan.asked(self.step)
+            page = classify(reply, profile, continuation_sent=not is_first, now=now, asked=asked)
         if not isinstance(page, Page):
             return page
         if page.text is not None and self.seen.differs(page):
@@ -288,7 +292,7 @@ class Loop:
     def _follow(self, step: Step) -> None:
         """Goes on, unless the next request would stand at or beyond a window that the source declares."""
         self.step = step
-        self.window_hit = self._is_beyond(step)
+        self.window_hit = self.walk.by == "offset" and self._is_beyond(step)
 
     def _is_beyond(self, step: Step) -> bool:
         if self.walk.by != "offset":
