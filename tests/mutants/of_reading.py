@@ -35,6 +35,16 @@ def _a_judge_is_enough(_: Any) -> Any:
 _PLAN: Final = "tests/gate/test_plan.py::"
 _LATER: Final = "tests/reading/test_contradictions.py::"
 
+
+def _coded_is_framed(right: Any) -> Any:
+    def opens(self: Any, response: Any) -> Any:
+        found = right(self, response)
+        self._is_framed |= "content-encoding" in response.headers
+        return found
+
+    return opens
+
+
 READING: Final = (
     Mutant(
         name="a complete document needs no proof",
@@ -95,5 +105,11 @@ READING: Final = (
         name="a redirect may add to what was asked", target="unabridged.reading.exchange:Exchange._asks_the_same",
         wrong=lambda _: lambda self, target: set(exchange._parameters(target)) >= set(exchange._parameters(self._url)),
         killers=["tests/reading/test_quiet.py::test_a_redirect_that_adds_to_what_was_asked_is_not_followed"],
+    ),
+    Mutant(
+        name="a coded body knows its own end", target="unabridged.reading.exchange:Exchange.opens",
+        wrong=_coded_is_framed,
+        killers=["tests/reading/test_states.py::"
+                 "test_a_coded_text_that_ends_with_its_connection_may_have_been_cut_before_or_between_its_members"],
     ),
 )  # fmt: skip

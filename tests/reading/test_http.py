@@ -249,6 +249,8 @@ def test_coded_bodies_are_decoded(coding: str, packed: bytes) -> None:
     [
         ("br", b"\x0b\x02\x80", "invalid_json"),
         ("gzip", b"not gzip at all", "invalid_json"),
+        ("gzip\r\ncontent-encoding: identity", gzip.compress(b'{"items": []}'), "invalid_json"),
+        ("br\r\ncontent-encoding: gzip", gzip.compress(b'{"items": []}'), "invalid_json"),
         ("gzip", gzip.compress(b'{"items": []}')[:-6], "short_body"),
     ],
 )

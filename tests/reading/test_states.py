@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from typing import Any
 
@@ -65,6 +66,19 @@ def test_a_text_that_ends_with_its_connection_may_have_been_cut(framed: bool) ->
     assert result.items is not None
     assert result.items[0]["text"] == "half"
     assert (result.status, codes(result)) == (("complete", set()) if framed else ("unknown", {"COVERAGE_UNKNOWN"}))
+
+
+@pytest.mark.parametrize("sent", [b"", gzip.compress(b"half")], ids=["nothing of it", "its first member"])
+def test_a_coded_text_that_ends_with_its_connection_may_have_been_cut_before_or_between_its_members(
+    sent: bytes,
+) -> None:
+    def respond(call: Call) -> None:
+        call.head(200, {"connection": "close", "content-encoding": "gzip"})
+        call.write(sent)
+        call.hang_up()
+
+    with serving(respond) as server:
+        assert keys(read(text(validator=None), "things", url=server.url)) == {"COVERAGE_UNKNOWN"}
 
 
 def test_a_chunked_text_is_framed() -> None:
