@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import pickle
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
@@ -32,6 +33,13 @@ from unabridged.contract import InvalidInput
 
 ANCHORED = "^[a-z]{1,9}$"
 T = TypeVar("T")
+
+
+class InPython(BaseModel):
+    """Its patterns are Python's own, whose `$` lets a line break follow."""
+
+    model_config = ConfigDict(regex_engine="python-re")
+    note: Annotated[str, Field(pattern=ANCHORED, max_length=9), Sensitivity("public")]
 
 
 class Loose(BaseModel):
@@ -113,6 +121,16 @@ OPEN = {
     "a pattern of any line": Annotated[str, Field(pattern="^.*$", max_length=9), Sensitivity("public")],
     "a pattern of any short line": Annotated[str, Field(pattern="^.{3,40}$", max_length=40), Sensitivity("public")],
     "a pattern of everything": Annotated[str, Field(pattern=r"^[\s\S]*$", max_length=9), Sensitivity("public")],
+    "a compiled pattern up to a line": Annotated[
+        str, Field(pattern=re.compile("^[a-z]+$"), max_length=9), Sensitivity("public")
+    ],
+    "a compiled pattern by lines": Annotated[
+        str, Field(pattern=re.compile(r"^[a-z]+\Z", re.MULTILINE), max_length=9), Sensitivity("public")
+    ],
+    "a compiled pattern whose end is a comment": Annotated[
+        str, Field(pattern=re.compile(r"^[a-z]+ # \Z", re.VERBOSE), max_length=9), Sensitivity("public")
+    ],
+    "a model whose patterns are Python's": InPython,
     "dict": dict,
     "dict of anything": dict[str, Any],
     "dict with free keys": dict[str, int],
@@ -160,6 +178,9 @@ CLOSED = {
     ],
     "text by two whole alternatives": Annotated[
         str, Field(pattern="^a$|^(b|[|])$", max_length=9), Sensitivity("public")
+    ],
+    "text by a compiled pattern": Annotated[
+        str, Field(pattern=re.compile(r"^[a-z]+\Z"), max_length=9), Sensitivity("public")
     ],
     "text by a group": Annotated[str, Field(pattern="(?:^a$|^b$)", max_length=9), Sensitivity("public")],
     "text of printable ASCII": Annotated[str, Field(pattern="^[ -~]*$", max_length=9), Sensitivity("personal")],

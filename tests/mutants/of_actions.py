@@ -76,6 +76,10 @@ ACTIONS: Final = (
       _ACTIONS + "test_authority.py::test_what_was_not_admitted_is_not_performed"),
     m("any pattern bounds a text", "unabridged.actions.patterns:is_anchored", gives(True),
       _ACTIONS + "test_declaring.py::test_a_field_that_could_carry_anything_is_refused_on_both_sides"),
+    m("a line break may follow what a pattern bounds", "unabridged.actions.patterns:is_anchored",
+      lambda right: lambda pattern, **_: right(pattern),
+      _ACTIONS + "test_declaring.py::test_a_field_that_could_carry_anything_is_refused_on_both_sides",
+      _ACTIONS + "test_declaring.py::test_nothing_hides_a_field_that_could_carry_anything"),
     m("a reference stands for any kind of thing", "unabridged.actions.references:_one",
       lambda right: lambda s, kind, token, **given: (
           s.tickets.look(token, kind="reference", action=given["action"], audience=kind.audience).payload or {}

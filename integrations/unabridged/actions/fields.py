@@ -110,6 +110,8 @@ class _At:
     inside: tuple[str, ...] = ()
     free: bool = False
     """Whether a text is checked elsewhere, as a token is."""
+    in_python: bool = False
+    """Whether Python's own expressions check the patterns of texts."""
 
     def refuse(self, rule: str) -> InvalidInput:
         return InvalidInput(field=f"{self.side}.{self.path}" if self.path else self.side, rule=rule)
@@ -242,7 +244,8 @@ class Shape:
             raise at.refuse("must be a model of named fields that allows no others")
         if schema["schema"].get("extras_schema") is not None:
             raise at.refuse("must be a model of named fields that allows no others")
-        at = at.below(inside=(*at.inside, ref))
+        in_python = (schema.get("config") or {}).get("regex_engine") == "python-re"
+        at = at.below(inside=(*at.inside, ref), in_python=in_python)
         if at.path and not schema["cls"].__pydantic_root_model__:
             yield FieldFacts(at.path, f"object {schema['cls'].__name__}", {}, at.level, at.required)
         yield from self._walk(schema["schema"], at)
@@ -265,7 +268,12 @@ class Shape:
         pattern = _pattern(schema)
         if pattern is None:
             raise at.refuse("is text without a pattern; give it one, or make it a choice")
-        if not is_anchored(pattern):
+        compiled = schema["pattern"] if isinstance(schema["pattern"], re.Pattern) else None
+        if at.in_python or compiled is not None:
+            is_loose = compiled is not None and bool(compiled.flags & (re.MULTILINE | re.VERBOSE))
+            if is_loose or not is_anchored(pattern, in_python=True):
+                raise at.refuse(r"must have a pattern from ^ to \Z, as Python's own lets a line break follow a $")
+        elif not is_anchored(pattern):
             raise at.refuse("must have a pattern that begins with ^ and ends with $, else it says nothing of the rest")
         if says_nothing(pattern):
             raise at.refuse("must have a pattern that not every text fits")

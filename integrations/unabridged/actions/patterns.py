@@ -8,15 +8,23 @@ from typing import Final
 
 _BEGINNINGS: Final = ("^", r"\A")
 _ENDS: Final = ("$", r"\Z", r"\z")
+_ENDS_IN_PYTHON: Final = (r"\Z", r"\z")
+"""Where Python's own expressions check a text: their `$` lets a line break follow."""
 _OPTIONAL: Final = re.compile(r"(?:\^|\\A)[?*{]")
 _LINES: Final = re.compile(r"\(\?[a-zA-Z]*m")
 _KINDS: Final = ("a", "Z", "7", " ", "<", '"', "\\", "\u00e9", "\u540d")
 _LENGTHS: Final = (1, 2, 3, 5, 10, 20, 40, 80)
 
 
-def is_anchored(pattern: str) -> bool:
-    """Tells whether a pattern begins at the start and ends at the end of the text, in each of its alternatives."""
-    return not _LINES.search(pattern) and all(_is_anchored(branch) for branch in _branches(pattern))
+def is_anchored(pattern: str, *, in_python: bool = False) -> bool:
+    """Tells whether a pattern begins at the start and ends at the end of the text, in each of its alternatives.
+
+    Args:
+        pattern: the pattern.
+        in_python: whether Python's own expressions check it, and not pydantic's.
+    """
+    ends = _ENDS_IN_PYTHON if in_python else _ENDS
+    return not _LINES.search(pattern) and all(_is_anchored(branch, ends) for branch in _branches(pattern))
 
 
 def says_nothing(pattern: str) -> bool:
@@ -28,13 +36,13 @@ def says_nothing(pattern: str) -> bool:
     return all(any(found.search(kind * length) for length in _LENGTHS) for kind in _KINDS)
 
 
-def _is_anchored(branch: str) -> bool:
+def _is_anchored(branch: str, ends_with: tuple[str, ...]) -> bool:
     begins = branch.startswith(_BEGINNINGS) and not _OPTIONAL.match(branch)
-    ends = branch.endswith(_ENDS) and not _is_escaped(branch)
+    ends = branch.endswith(ends_with) and not _is_escaped(branch)
     if begins and ends:
         return True
     inner = _group(branch)
-    return inner is not None and all(_is_anchored(one) for one in _branches(inner))
+    return inner is not None and all(_is_anchored(one, ends_with) for one in _branches(inner))
 
 
 def _is_escaped(branch: str) -> bool:
