@@ -61,6 +61,22 @@ def test_no_log_of_any_library_holds_what_a_read_asks_or_is_answered(
     assert "unabridged: HTTP 200" in caplog.messages
 
 
+@pytest.mark.parametrize("name", ["hpack.hpack", "hpack.table"])
+def test_what_packs_the_heads_of_http_2_logs_none_of_them(name: str, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+
+    def respond(request: httpx.Request) -> httpx.Response:
+        head = request.headers["authorization"].encode()
+        logging.getLogger(name).debug("Adding %s=%s to the header table, huffman:%s", b"authorization", head, True)
+        return httpx.Response(200, json={"items": []})
+
+    with httpx.Client(transport=httpx.MockTransport(respond)) as client:
+        headers = {"Authorization": "header-7f3a"}
+        assert read(profile(), "things", url="https://a.test/", client=client, headers=headers, budget=QUICK).complete
+    assert [record.name for record in caplog.records if record.name == name] == [name]
+    assert "header-7f3a" not in caplog.text
+
+
 def test_what_a_client_logs_for_anyone_else_is_left_alone(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     with serving(two_pages) as server, httpx.Client() as client:

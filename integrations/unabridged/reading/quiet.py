@@ -1,7 +1,7 @@
 """What an HTTP client may log while it works for us: that it did, and nothing that was asked or answered.
 
 The clients log whole addresses at info level and response heads at debug level: filter values, cursors and cookies.
-What they log for anyone else is left alone.
+So does the library that packs the heads of HTTP/2 for them. What they log for anyone else is left alone.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final
 from unabridged._ambient import Held
 
 _LOGGERS: Final = (
-    "httpx", "httpx2",
+    "httpx", "httpx2", "hpack.hpack", "hpack.table",
     *(f"{core}.{part}" for core in ("httpcore", "httpcore2") for part in
       ("connection", "http11", "http2", "proxy", "socks")),
 )  # fmt: skip
