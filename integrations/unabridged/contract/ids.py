@@ -40,12 +40,13 @@ def _plain(value: Any) -> Any:
 
 
 def id_keys(values: Iterable[Any]) -> list[Hashable]:
-    """Returns the keys of many ids, in order."""
-    return [id_key(v) for v in values]
+    """Returns the keys of many ids, in order. Texts and numbers are their own keys and are not looked at one by one."""
+    found = list(values)
+    return found if _PLAIN.issuperset(map(type, found)) else [id_key(v) for v in found]
 
 
 def id_key_set(values: Sequence[Any]) -> frozenset[Hashable]:
-    """Returns the keys of many ids as a set. Texts and numbers are their own keys and are not looked at one by one."""
+    """As `id_keys`, as a set."""
     return frozenset(values) if _PLAIN.issuperset(map(type, values)) else frozenset(map(id_key, values))
 
 

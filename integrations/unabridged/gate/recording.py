@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from unabridged.audit import AuditEvent, AuditFailed, AuditSink, accepted_fields, new_ref
-from unabridged.contract import id_key, printable_name
+from unabridged.contract import id_keys, printable_name
 from unabridged.evidence import Session, Verdict
 
 from .arguments import whole
@@ -80,7 +80,7 @@ class Record:
         ref = new_ref()
         digests = {"args": self._sink.digest(whole(dict(self._args)), session=self._session)}
         if targets is not None:
-            digests["targets"] = self._sink.digest(sorted(repr(id_key(t)) for t in targets), session=self._session)
+            digests["targets"] = self._sink.digest(sorted(map(repr, id_keys(targets))), session=self._session)
         _write(
             self._sink,
             self._event(
