@@ -237,7 +237,9 @@ class Database:
 
 def _engine(url: str | sa.URL, timeout_s: float) -> sa.Engine:
     """Makes an engine that logs no statement and no row, and gives up on a server that does not answer."""
-    logging.getLogger(f"sqlalchemy.engine.Engine.{_LOGGED_AS}").setLevel(logging.WARNING)
+    logger = logging.getLogger(f"sqlalchemy.engine.Engine.{_LOGGED_AS}")
+    logger.setLevel(logging.WARNING)
+    logger.addFilter(_is_no_row)  # whatever level someone sets
     try:
         parsed = sa.make_url(url)
     except SQLAlchemyError:
@@ -259,6 +261,11 @@ def _engine(url: str | sa.URL, timeout_s: float) -> sa.Engine:
     except (SQLAlchemyError, ModuleNotFoundError):
         pass
     raise InvalidInput(field="database", rule="must name a database and a driver that are installed")
+
+
+def _is_no_row(line: logging.LogRecord) -> bool:
+    """Tells whether a line of the engine's logger may be written: below a warning they hold statements and rows."""
+    return line.levelno >= logging.WARNING
 
 
 def _check_file(url: sa.URL) -> None:
