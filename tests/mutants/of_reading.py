@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
 from mutants.mutating import Mutant
@@ -28,10 +29,15 @@ def _sources_are_left_out(right: Any) -> Any:
     return lambda result: right(result).model_copy(update={"sources": ()})
 
 
+def _only_the_last_page_gives(right: Any) -> Any:
+    return lambda rules, view: right(rules, view._replace(step=replace(view.step, carried=())))
+
+
 def _a_judge_is_enough(_: Any) -> Any:
     return lambda self: self.judge is not None or self.exhaustive
 
 
+_OTHER: Final = "tests/reading/test_other_walks.py::"
 _PLAN: Final = "tests/gate/test_plan.py::"
 _LATER: Final = "tests/reading/test_contradictions.py::"
 
@@ -73,6 +79,14 @@ READING: Final = (
         killers=[_LATER + "test_a_later_page_keeps_the_sources_that_it_names_as_missing"],
     ),
     Mutant(
+        name="what a page does not carry on is lost",
+        target="unabridged.reading.walkers:_carried", wrong=_only_the_last_page_gives,
+        killers=[
+            _OTHER + "test_a_walk_by_key_carries_too_and_goes_on_with_what_a_response_gave_last",
+            _OTHER + "test_what_is_carried_goes_on_with_a_read_that_goes_on",
+        ],
+    ),
+    Mutant(
         name="any judge may find a read complete",
         target="unabridged.gate.declare:ReadSpec.may_be_complete", wrong=_a_judge_is_enough,
         killers=[
@@ -111,5 +125,12 @@ READING: Final = (
         wrong=_coded_is_framed,
         killers=["tests/reading/test_states.py::"
                  "test_a_coded_text_that_ends_with_its_connection_may_have_been_cut_before_or_between_its_members"],
+    ),
+    Mutant(
+        name="one row is looked for in the next part alone", target="unabridged.sources.sql.shape:_rises",
+        wrong=lambda right: lambda tokens, at, depth, outermost, seen: (
+            depth <= outermost + 1 and right(tokens, at, depth, outermost, seen)
+        ),
+        killers=["tests/sources/test_sql_shape.py::test_one_row_that_all_rows_come_from_is_a_limit"],
     ),
 )  # fmt: skip

@@ -168,6 +168,15 @@ def test_a_column_called_offset_is_one_where_the_word_is_not_reserved(family: Fa
         "WITH x AS (SELECT * FROM t LIMIT 1) SELECT * FROM x",
         "WITH x AS NOT MATERIALIZED (SELECT * FROM t LIMIT 1) SELECT * FROM x WHERE a > 1",
         "SELECT * FROM (SELECT * FROM t FETCH FIRST ROW ONLY) x",
+        "((SELECT * FROM t LIMIT 1))",
+        "SELECT * FROM ((SELECT * FROM t LIMIT 1)) x",
+        "SELECT * FROM (SELECT * FROM (SELECT * FROM t LIMIT 1) a WHERE a.n > 1) b",
+        "SELECT * FROM (SELECT * FROM t UNION ALL (SELECT * FROM u LIMIT 1)) x",
+        "WITH x AS (SELECT * FROM t LIMIT 1), y AS (SELECT * FROM x) SELECT * FROM y",
+        "WITH x AS (SELECT * FROM t LIMIT 1) SELECT * FROM (SELECT * FROM x) y",
+        "WITH x (a, b) AS (SELECT * FROM t LIMIT 1) SELECT * FROM ONLY x",
+        "WITH x AS (SELECT * FROM t LIMIT 1) TABLE x",
+        "WITH RECURSIVE x AS ((SELECT * FROM t LIMIT 1) UNION ALL SELECT * FROM x) SELECT * FROM x",
     ],
 )
 def test_one_row_that_all_rows_come_from_is_a_limit(text: str) -> None:
@@ -183,6 +192,9 @@ def test_one_row_that_all_rows_come_from_is_a_limit(text: str) -> None:
         "WITH x AS (SELECT * FROM runs ORDER BY id DESC LIMIT 1) SELECT t.* FROM t JOIN x ON t.run = x.id",
         "WITH x AS (SELECT * FROM runs LIMIT 1) SELECT t.* FROM x JOIN t ON t.run = x.id",
         "SELECT t.* FROM (SELECT * FROM runs LIMIT 1) x, t WHERE t.run = x.id",
+        "SELECT * FROM t WHERE a IN (SELECT a FROM (SELECT a FROM u LIMIT 1) x)",
+        "WITH x AS (SELECT * FROM runs LIMIT 1), y AS (SELECT * FROM x) SELECT t.* FROM t JOIN y ON t.run = y.id",
+        "WITH RECURSIVE x AS (SELECT a FROM x WHERE a = (SELECT a FROM u LIMIT 1)) SELECT * FROM x",
     ],
 )
 def test_one_row_that_is_looked_up_or_joined_is_no_limit(text: str) -> None:

@@ -42,7 +42,6 @@ _LIVE: Final[dict[Family, frozenset[str]]] = {
     "mysql": frozenset({"INFORMATION_SCHEMA", "PERFORMANCE_SCHEMA"}),
     "sqlite": frozenset(),
 }
-_SET_WORDS: Final = frozenset({"UNION", "EXCEPT", "INTERSECT", "MINUS"})
 _JOIN_WORDS: Final = frozenset({"JOIN", "CROSS", "INNER", "LEFT", "RIGHT", "FULL", "NATURAL", "STRAIGHT_JOIN"})
 _WRITES: Final = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE", "REPLACE"})
 
@@ -232,23 +231,58 @@ def _shape(tokens: Sequence[Token], bound: Callable[[str, int], object], family:
 
 
 def _brings_the_rows(tokens: Sequence[Token], n: int, *, outermost: int) -> bool:
-    """Whether the part that is limited at `n` is all that the outermost rows come from."""
-    depth = tokens[n].depth
-    start = max((m for m in range(n) if tokens[m].text == "(" and tokens[m].depth == depth), default=0)
-    if depth != outermost + 1 or start == 0:
-        return depth == outermost + 1
-    before = [t.text for t in tokens[max(0, start - 2) : start] if t.text not in ("ALL", "DISTINCT")]
-    if before[-1:] and before[-1] in _SET_WORDS:
+    """Whether the part that is limited at `n` is all that the outermost rows come from, however many parts are around.
+
+    So it is where each part between them takes all its rows from the one inside: out of a list of tables that holds
+    nothing else, a set, another pair of parentheses, or a name that `WITH` gave.
+    """
+    return _rises(tokens, n, tokens[n].depth, outermost, frozenset())
+
+
+def _rises(tokens: Sequence[Token], at: int, depth: int, outermost: int, seen: frozenset[str]) -> bool:
+    """As `_brings_the_rows`, for the part of a depth that is open before `at`; `seen` are the names passed through."""
+    if depth <= outermost:
         return True
-    if before[-1:] == ["FROM"]:
-        ends = (m for m in range(n, len(tokens)) if tokens[m].text == ")" and tokens[m].depth == depth - 1)
-        return _is_alone(tokens, next(ends, n) + 1)
-    named = [m for m in range(start - 1, -1, -1) if tokens[m].text not in ("AS", "MATERIALIZED", "NOT")][:1]
-    name = tokens[named[0]].text.upper() if named else ""
-    return any(
-        t.text == "FROM" and t.depth == outermost and after.text.upper() == name and _is_alone(tokens, m + 2)
-        for m, (t, after) in enumerate(pairwise(tokens))
-    )
+    start = max((m for m in range(at) if tokens[m].text == "(" and tokens[m].depth == depth), default=0)
+    before = _passed_over(tokens, start - 1, ("ALL", "DISTINCT", "LATERAL"))
+    if before < 0:
+        return _rises(tokens, 0, depth - 1, outermost, seen)
+    match tokens[before].text:
+        case "(" | "UNION" | "EXCEPT" | "INTERSECT" | "MINUS":
+            return _rises(tokens, before + 1, depth - 1, outermost, seen)
+        case "FROM":
+            ends = (m for m in range(start, len(tokens)) if tokens[m].text == ")" and tokens[m].depth == depth - 1)
+            alone = _is_alone(tokens, next(ends, start) + 1)
+            return alone and _rises(tokens, before + 1, depth - 1, outermost, seen)
+        case "AS" | "MATERIALIZED":
+            name = _name_given(tokens, before)
+            uses = [m for m in range(1, len(tokens)) if _takes_from(tokens, m, name)] if name not in seen else []
+            return any(_rises(tokens, m, tokens[m].depth, outermost, seen | {name}) for m in uses)
+        case _:
+            return False
+
+
+def _passed_over(tokens: Sequence[Token], at: int, words: Sequence[str]) -> int:
+    """Returns where, from `at` backwards, something else than these words stands."""
+    while at >= 0 and tokens[at].text in words:
+        at -= 1
+    return at
+
+
+def _name_given(tokens: Sequence[Token], at: int) -> str:
+    """Returns the name that `WITH name (columns) AS` gives, in capitals; `at` is the last word before its part."""
+    at = _passed_over(tokens, at, ("AS", "MATERIALIZED", "NOT"))
+    if at > 0 and tokens[at].text == ")":
+        depth = tokens[at].depth + 1
+        at = max((m for m in range(at) if tokens[m].text == "(" and tokens[m].depth == depth), default=0) - 1
+    return tokens[at].text.upper() if at >= 0 else ""
+
+
+def _takes_from(tokens: Sequence[Token], m: int, name: str) -> bool:
+    """Whether all rows of a part come from the name at `m`."""
+    before = _passed_over(tokens, m - 1, ("ONLY",))
+    is_named = tokens[m].kind in ("word", "quoted") and tokens[m].text.upper() == name
+    return is_named and before >= 0 and tokens[before].text in ("FROM", "TABLE") and _is_alone(tokens, m + 1)
 
 
 def _is_alone(tokens: Sequence[Token], at: int) -> bool:
