@@ -316,20 +316,25 @@ def test_the_first_token_counts_as_sent_and_as_no_continuation() -> None:
     assert codes(ask(dead, {"status": 410, "headers": {}, "json": {}})) == {"SOURCE_UNAVAILABLE"}
 
 
-def test_a_walk_by_key_carries_too_and_only_what_the_last_response_gave() -> None:
+def test_a_walk_by_key_carries_too_and_goes_on_with_what_a_response_gave_last() -> None:
     walk = {
         "by": "key", "from_item": "id", "send": {"query": "after"}, "unique": True, "ends_on": ["empty_page"],
         "carry": [{"read": "pit", "send": {"query": "pit"}}, {"read": "header:x-s", "send": {"header": "X-S"}}],
     }  # fmt: skip
     second = {**page(2), "expect_request": {"query": {"after": 1, "pit": "p1"}, "headers": {"X-S": "s1"}}}
-    third = {**page(), "expect_request": {"query": {"after": 2, "pit": None}, "headers": {"X-S": None}}}
-    assert ask(profile(walk), page(1, pit="p1", headers={"X-S": "s1"}), second, third).complete
+    third = {**page(3, pit="p2"), "expect_request": {"query": {"after": 2, "pit": "p1"}, "headers": {"X-S": "s1"}}}
+    fourth = {**page(4, pit=None), "expect_request": {"query": {"after": 3, "pit": "p2"}, "headers": {"X-S": "s1"}}}
+    last = {**page(), "expect_request": {"query": {"after": 4, "pit": "p2"}}}
+    assert ask(profile(walk), page(1, pit="p1", headers={"X-S": "s1"}), second, third, fourth, last).complete
+    assert ask(profile(walk), page(1), {**page(), "expect_request": {"query": {"after": 1, "pit": None}}}).complete
 
 
 def test_what_is_carried_goes_on_with_a_read_that_goes_on() -> None:
     walk = {**TOKEN, "carry": [{"read": "pit", "send": {"query": "pit"}}]}
     first = ask(profile(walk), page(1, next="c2", pit="p1"), budget={"max_pages": 1})
-    assert go_on(first, {**page(2), "expect_request": {"query": {"cursor": "c2", "pit": "p1"}}}).complete
+    later = {**page(3), "expect_request": {"query": {"cursor": "c3", "pit": "p1"}}}
+    second = {**page(2, next="c3"), "expect_request": {"query": {"cursor": "c2", "pit": "p1"}}}
+    assert go_on(first, second, later).complete
 
 
 def test_a_handle_that_never_changes_may_end_on_an_empty_page() -> None:

@@ -38,7 +38,7 @@ class Step:
     url: str | None = None
     offset: int = 0
     carried: tuple[Any, ...] = ()
-    """Values of the last response that go back with the request, in the order of `carry`."""
+    """The latest values of responses that go back with the request, in the order of `carry`."""
     is_opening: bool = False
     """Whether the value is the profile's own first token."""
 
@@ -219,11 +219,16 @@ def _token(rules: TokenWalk, view: View) -> Follow | Stop:
         return Anomaly("contradictory_signals") if more is True else Ended("same_token")
     if id_key(token) in view.sent and not (rules.repeated_token == "progress" and view.adds_new):
         return Anomaly("cursor_repeated")
-    return Follow(Step(value=token, carried=_carried(rules.carry, view.page)))
+    return Follow(Step(value=token, carried=_carried(rules.carry, view)))
 
 
-def _carried(rules: Sequence[Carry], page: Page) -> tuple[Any, ...]:
-    return tuple([page.get(compile_path(rule.read)) for rule in rules]) if rules else ()
+def _carried(rules: Sequence[Carry], view: View) -> tuple[Any, ...]:
+    """The latest values that go along. One that a page leaves out stays: without it another question would be asked."""
+    if not rules:
+        return ()
+    found = [view.page.get(compile_path(rule.read)) for rule in rules]
+    known = view.step.carried or (MISSING,) * len(found)
+    return tuple([was if new is MISSING or new is None else new for new, was in zip(found, known, strict=True)])
 
 
 def _no_token(token: Any, path: Path, *, more: bool | None, ends: tuple[str, ...]) -> Stop:
@@ -286,7 +291,7 @@ def _key(rules: KeyWalk, view: View) -> Follow | Stop:
         return Anomaly("continuation_missing")
     if id_key(key) in view.sent:
         return Anomaly("cursor_repeated")
-    return Follow(Step(value=key, carried=_carried(rules.carry, view.page)))
+    return Follow(Step(value=key, carried=_carried(rules.carry, view)))
 
 
 def _is_short(view: View) -> bool:
