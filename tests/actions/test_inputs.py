@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from decimal import Decimal
-from enum import Enum
+from enum import Enum, IntEnum
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
@@ -12,7 +12,7 @@ import pytest
 from actions.kit import SENTINEL, Archive, Id, Provider, admitted, archive, opened
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
-from unabridged.actions import Action, InvalidRequest, Rejected
+from unabridged.actions import Action, Admitted, InvalidRequest, Rejected
 
 GOOD = {"tenant": "t1", "account_ids": ["a1", "a2"]}
 
@@ -46,7 +46,7 @@ class Kinds(BaseModel):
 
 
 def kinds(**changes: Any) -> Action:
-    return archive(effect="read", input=Kinds, targets=None, output=None, **changes)
+    return archive(**{"effect": "read", "input": Kinds, "targets": None, "output": None, **changes})
 
 
 def rules(action: Action, args: Any) -> dict[str, str]:
@@ -157,6 +157,44 @@ def test_nothing_is_coerced(field: str, value: Any, rule: str) -> None:
 @pytest.mark.parametrize("value", ["\ud800", "a\x00b", "a" * 21, "A", ["a1"], 5, {"a": 1}, "a1\n"])
 def test_a_text_is_held_to_its_pattern_and_length(value: Any) -> None:
     assert list(rules(archive(), {**GOOD, "tenant": value})) == ["tenant"]
+
+
+class Level(IntEnum):
+    LOW = 1
+    HIGH = 2
+
+
+class Choice(BaseModel):
+    sure: Literal[True] = True
+    level: Level = Level.LOW
+
+
+class Choices(Choice):
+    below: Annotated[list[Choice], Field(max_length=3)] = []
+    many: Annotated[frozenset[Level], Field(max_length=3)] = frozenset()
+    keyed: Annotated[dict[Literal["a"], Literal[1, 2]], Field(max_length=1)] = {}
+    either: int | Literal[True] = 0
+
+
+@pytest.mark.parametrize(
+    ("sent", "where"),
+    [
+        ({"sure": 1}, "sure"),
+        ({"level": True}, "level"),
+        ({"below": [{"sure": True}, {"level": True}]}, "below[1].level"),
+        ({"many": [2, True]}, "many"),
+        ({"keyed": {"a": True}}, "keyed"),
+    ],
+)
+def test_true_is_no_choice_of_one_and_one_is_none_of_true(sent: dict[str, Any], where: str) -> None:
+    assert rules(kinds(input=Choices), sent) == {where: "must be one of its choices"}
+
+
+@pytest.mark.parametrize(
+    "sent", [{"sure": True, "level": 1}, {"many": [1, 2]}, {"keyed": {"a": 1}}, {"either": True}, {"either": 1}]
+)
+def test_a_choice_of_the_declared_type_is_taken(sent: dict[str, Any]) -> None:
+    assert isinstance(kinds(input=Choices, authorize=lambda *_: True).admit(sent, session=None), Admitted)
 
 
 def test_what_nests_without_end_is_refused() -> None:

@@ -80,6 +80,8 @@ ACTIONS: Final = (
       lambda right: lambda pattern, **_: right(pattern),
       _ACTIONS + "test_declaring.py::test_a_field_that_could_carry_anything_is_refused_on_both_sides",
       _ACTIONS + "test_declaring.py::test_nothing_hides_a_field_that_could_carry_anything"),
+    m("true is taken for one", "unabridged.actions.inputs:Input._swapped", lambda _: lambda *_args, **_kwargs: iter(()),
+      _ACTIONS + "test_inputs.py::test_true_is_no_choice_of_one_and_one_is_none_of_true"),
     m("a reference stands for any kind of thing", "unabridged.actions.references:_one",
       lambda right: lambda s, kind, token, **given: (
           s.tickets.look(token, kind="reference", action=given["action"], audience=kind.audience).payload or {}

@@ -145,6 +145,8 @@ class Shape:
         self.names: set[str] = set()
         """The names of all fields, at any depth."""
         self.facts = tuple(self._walk(model.__pydantic_core_schema__, _At("", side)))
+        self.paths = frozenset(fact.name for fact in self.facts)
+        """The names of all fields, dotted below the top."""
         missing = tokens - set(model.model_fields)
         if missing:
             raise InvalidInput(field=side, rule="must have a field for each reference and for the selection")

@@ -123,6 +123,10 @@ class Input:
             if isinstance(limit, int | float)
         }
         """The limits that were declared; a validator of the author may raise an error with any number in it."""
+        self._choices = {
+            f.name for f in self.shape.facts if not all(isinstance(v, str) for v in f.bounds.get("one_of", ""))
+        }
+        """Where a number or a truth value is chosen."""
 
     def check(self, sent: Mapping[str, Any]) -> Checked:
         """Returns the validated input, or what is wrong with it. It raises nothing and keeps nothing."""
@@ -150,13 +154,43 @@ class Input:
         try:
             validator = self.model.__pydantic_validator__
             fields = validator.validate_json(json.dumps(made), strict=True, extra="forbid")
-            return Checked(fields, plain(fields))
+            values = plain(fields)
+            if not (swapped := [(where, _WORDS["enum"]) for where in self._swapped(made, values)]):
+                return Checked(fields, values)
+            problems, unnamed = swapped, 0
         except ValidationError as error:
             problems, unnamed = self._problems(error)
         except Exception as error:  # noqa: BLE001 - a validator of the author: its error may quote what it was given
             _log.error("a validator of %s failed with %s", self.model.__name__, type(error).__name__)
             problems, unnamed = [(REQUEST, "could not be checked")], 0
         return Checked(problems=tuple(p for p in problems if p[0] not in flawed), unnamed=unnamed)
+
+    def _swapped(self, sent: Any, taken: Any, *, name: str = "", where: str = "") -> Iterator[str]:
+        """Yields where `true` was sent for a choice of 1, or 1 for one of `true`: they are equal to pydantic.
+
+        Args:
+            sent: what was sent.
+            taken: what it was taken for.
+            name: the name of the field, as its facts have it.
+            where: the place of the value, as it may be told.
+        """
+        if not self._choices:
+            return
+        if isinstance(sent, dict) and isinstance(taken, dict):
+            for key in [key for key in sent if key in taken]:
+                below, told = f"{name}.{key}" if name else key, f"{where}.{key}" if where else key
+                known = below in self.shape.paths
+                yield from self._swapped(
+                    sent[key], taken[key], name=below if known else f"{name}[]", where=told if known else where
+                )
+        elif isinstance(sent, list) and isinstance(taken, list):
+            if f"{name}[]" in self._choices and {type(v) is bool for v in sent} != {type(v) is bool for v in taken}:
+                yield where
+            for at, (one, other) in enumerate(zip(sent, taken, strict=False)):
+                if isinstance(one, dict | list):
+                    yield from self._swapped(one, other, name=f"{name}[]", where=f"{where}[{at}]")
+        elif name in self._choices and isinstance(sent, bool) is not isinstance(taken, bool):
+            yield where
 
     def _problems(self, error: ValidationError) -> tuple[list[Problem], int]:
         found: dict[Problem, None] = {}
