@@ -122,6 +122,20 @@ def test_a_lookup_whose_key_was_not_sent_proves_nothing_of_everything(args: dict
     assert codes(write(s, relies_on=["orders"])) == ["EVIDENCE_INCOMPLETE"]
 
 
+@pytest.mark.parametrize(
+    ("args", "other"), [({}, {"resource": "everything"}), ({"id": 1}, {"intent": "lookup", "key": "id"})]
+)
+def test_a_result_that_two_tools_return_stands_under_the_names_of_both(args: Any, other: dict[str, Any]) -> None:
+    """Tools that share a cache return one object; what the one has read is not what the other calls it."""
+    s, cached = fresh(), result(ROWS, "RATE_LIMITED")
+    read(result(ROWS), session=s)
+    read(cached, session=s)
+    read(cached, args, session=s, **other)
+    read(cached, session=s)
+    assert len(s.reads) == 3
+    assert codes(write(s)) == codes(write(s, relies_on=["orders"])) == ["EVIDENCE_INCOMPLETE"]
+
+
 def test_a_sample_is_never_complete() -> None:
     for value in (ROWS, result(ROWS)):
         document = told(read(value, exhaustive=True, intent="sample"))

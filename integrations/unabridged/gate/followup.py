@@ -46,17 +46,27 @@ _NONE_YET: Final = "None was seen, and the read is not complete: this proves no 
 def told_apart(session: Session, result: ReadResult, spec: ReadSpec) -> ReadResult:
     """Returns a result under an id of its own where another read of the session bears its id.
 
-    The ledger records an id once, and ids that another program chose may meet. A result that says that it goes on
+    The ledger records an id once, and ids that another program chose may meet. What one tool has named stands under
+    that name, though another tool returns it too, as from a cache that they share. A result that says that it goes on
     from a read of another resource, which nothing here has seen it do, goes on from nothing that is known.
     """
     known, changes = session.evidence.find(result.read.id), dict[str, Any]()
-    if known is not None and not _is_same(known, result):
+    if known is not None and not (_is_same(known, result) and _is_named_alike(session.notes.get(known.id), spec)):
         changes["id"] = new_read_id()
     if result.read.continues is not None and (known is None or changes):
         earlier = session.evidence.find(result.read.continues)
         if earlier is not None and earlier.resource != spec.resource:
             changes["continues"] = new_read_id()
     return result.model_copy(update={"read": result.read.model_copy(update=changes)}) if changes else result
+
+
+def _is_named_alike(told: object, spec: ReadSpec) -> bool:
+    """Tells whether a read that a tool has named, if one has, is the same by the name that another gives it."""
+    return not isinstance(told, ReadSpec) or _name(told) == _name(spec)
+
+
+def _name(spec: ReadSpec) -> tuple[str, str, str | None]:
+    return spec.resource, spec.intent, spec.key_filter
 
 
 def _is_same(known: RecordedRead, result: ReadResult) -> bool:
