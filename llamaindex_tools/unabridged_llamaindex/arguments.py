@@ -145,6 +145,8 @@ class Parameters:
             schema.__pydantic_validator__.validate_python(self._with_fixed(sent, schema))
         except ValidationError as error:
             return tuple(problems_of(error))
+        except Exception:  # noqa: BLE001 - the outermost boundary: a validator of the user's may raise anything
+            return (("arguments", "could not be checked by the schema of this tool"),)
         return ()
 
     def _with_fixed(self, sent: dict[str, Any], schema: type[BaseModel]) -> dict[str, Any]:

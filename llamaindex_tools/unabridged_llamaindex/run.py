@@ -11,7 +11,7 @@ import secrets
 import threading
 from collections.abc import Coroutine, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
@@ -71,12 +71,14 @@ class Tools:
     Attributes:
         by_name: the tools.
         whole: whether there are no others; a retriever of tools, or an agent that cannot be seen, may have more.
+        workflow: what runs: what stands in a history may be of any of its agents.
         approve: who decides on a card, where the agent says so.
         audit: where events go, where the agent says so.
     """
 
     by_name: Mapping[str, Any]
     whole: bool = False
+    workflow: Any = None
     approve: Approver | None = None
     audit: AuditSink | None = None
 
@@ -87,8 +89,9 @@ class Tools:
 
     @property
     def resources(self) -> tuple[str, ...]:
-        """What the tools read; where no tool can be seen, what any tool of this process reads."""
-        specs = [self.spec_of(name) for name in self.by_name or known_names()]
+        """What the tools of all agents read; where none can be seen, what any tool of this process reads."""
+        seen = self._of_all_agents()
+        specs = [_spec_of(tool) for tool in seen] if seen else [spec_named(name) for name in known_names()]
         return tuple(dict.fromkeys(spec.resource for spec in specs if isinstance(spec, ReadSpec)))
 
     def spec_of(self, name: str) -> Spec:
@@ -97,11 +100,25 @@ class Tools:
             return NEUTRAL
         if name not in self.by_name:
             return NEUTRAL if self.whole else spec_named(name)
-        gate = gate_of(self.by_name[name])
-        return UNDECLARED if gate is None else gate.spec
+        return _spec_of(self.by_name[name])
+
+    def spec_in_history(self, name: str) -> Spec:
+        """Returns the declaration of a tool that has a result in the history: another agent may have, or had, it."""
+        if name == HANDOFF:
+            return NEUTRAL
+        specs = [_spec_of(tool) for tool in self._of_all_agents() if tool.metadata.name == name]
+        return specs[0] if specs and all(spec == specs[0] for spec in specs) else spec_named(name)
+
+    def _of_all_agents(self) -> list[Any]:
+        flow = self.workflow
+        agents = flow.agents.values() if isinstance(flow, AgentWorkflow) else (flow,)
+        found = (tool for agent in agents if isinstance(agent, BaseWorkflowAgent) for tool in agent.tools or ())
+        return [*self.by_name.values(), *(tool for tool in found if isinstance(tool, BaseTool))]
 
 
-UNSEEN_TOOLS: Final = Tools({})
+def _spec_of(tool: Any) -> Spec:
+    gate = gate_of(tool)
+    return UNDECLARED if gate is None else gate.spec
 
 
 class Unseen(Exception):
@@ -187,6 +204,7 @@ async def session_of(ctx: Any, *, tools: Tools) -> Session | None:
 
     A context that was filled elsewhere, in another process, has a past that is not known here: that blocks.
     """
+    tools = replace(tools, workflow=_workflow_of(ctx))
     return (await _session(ctx.store, await _state(ctx.store), tools, waits=True))[0]
 
 
@@ -212,7 +230,7 @@ async def _session(store: Any, state: Any, tools: Tools, *, waits: bool) -> tupl
     messages = await _history(state, waits=waits)
     if messages is None:
         return found, False
-    import_results(found, results_in(messages), spec_of=tools.spec_of, resources=tools.resources)
+    import_results(found, results_in(messages), spec_of=tools.spec_in_history, resources=tools.resources)
     _LOOKED_AT[store] = run
     return found, True
 
@@ -315,10 +333,14 @@ def _written_calls(state: Any) -> list[Row]:
 
 def tools_of(ctx: Any, agent: object) -> Tools:
     """Returns the tools of the running agent; a workflow of the user's own may have others than can be seen."""
-    workflow = getattr(getattr(ctx, "_face", None), "_workflow", None)
+    workflow = _workflow_of(ctx)
     holder = workflow.agents.get(str(agent)) if isinstance(workflow, AgentWorkflow) else workflow
     if not isinstance(holder, BaseWorkflowAgent):
-        return UNSEEN_TOOLS
+        return Tools({}, workflow=workflow)
     found = {tool.metadata.get_name(): tool for tool in holder.tools or () if isinstance(tool, BaseTool)}
     approve, audit = getattr(holder, "approve", None), getattr(holder, "audit", None)
-    return Tools(found, whole=holder.tool_retriever is None, approve=approve, audit=audit)
+    return Tools(found, whole=holder.tool_retriever is None, workflow=workflow, approve=approve, audit=audit)
+
+
+def _workflow_of(ctx: Any) -> Any:
+    return getattr(getattr(ctx, "_face", None), "_workflow", None)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
-from llama_index.core.agent.workflow import FunctionAgent
+from llama_index.core.agent.workflow import AgentWorkflow, FunctionAgent
+from llama_index.core.base.llms.types import ChatMessage, ToolCallBlock
 from llama_index.core.tools import AsyncBaseTool, FunctionTool, ToolMetadata, ToolOutput
-from llama_scripts import result, script
-from pydantic import BaseModel
+from llama_scripts import result, script, told
+from pydantic import AfterValidator, BaseModel
 from unabridged import session
 from unabridged.audit import AuditEvent
 from unabridged_llamaindex import CoverageFunctionAgent, protect, read_tool, write_tool
@@ -115,3 +116,55 @@ async def test_the_log_of_an_agent_holds_for_the_agents_that_run_inside_it(relie
     await outer.run("Go.")
     assert written == ([["o-1"]] if kinds[-1] == "outcome" else [])
     assert log.kinds == kinds
+
+
+PAST = [
+    ChatMessage(role="assistant", blocks=[ToolCallBlock(tool_call_id="old", tool_name="list_orders", tool_kwargs={})]),
+    ChatMessage(role="tool", content="o-1", additional_kwargs={"tool_call_id": "old"}),
+]
+
+
+@pytest.mark.parametrize("kind", [FunctionAgent, CoverageFunctionAgent])
+@pytest.mark.parametrize("others", ["hands off", "is beside", "is gone"])
+async def test_a_result_in_a_history_may_be_that_of_a_tool_which_another_agent_has(kind: Any, others: str) -> None:
+    written: list[Any] = []
+
+    def list_orders() -> Any:
+        """Lists orders."""
+        return result()
+
+    def wipe() -> str:
+        """Wipes what was read."""
+        written.append("wiped")
+        return "wiped"
+
+    reads, writes = [read_tool("orders")(list_orders)], [write_tool()(wipe)]
+    first = script([("handoff", {"to_agent": "b", "reason": "r"})])
+    then = script([("wipe", {})])
+    a = kind(tools=reads if others == "is beside" else [], llm=first, name="a", description="d")
+    b = kind(tools=[*writes, *(reads if others == "hands off" else [])], llm=then, name="b", description="d")
+    agents = [b] if others == "is gone" else [a, b]
+    await AgentWorkflow(agents=agents, root_agent="a" if others == "hands off" else "b").run("Go.", chat_history=PAST)
+    assert written == []
+    assert "EVIDENCE_INCOMPLETE" in told(then)[-1]
+
+
+def raising(value: Any) -> Any:
+    raise KeyError(value)
+
+
+class Checked(BaseModel):
+    ids: Annotated[list[str], AfterValidator(raising)]
+
+
+async def test_what_a_validator_raises_is_told_without_the_value_that_it_was_given() -> None:
+    def archive(ids: list[str]) -> str:
+        """Archives orders."""
+        raise NotImplementedError
+
+    tool = declared(FunctionTool.from_defaults(archive, fn_schema=Checked))
+    llm = script([("archive", {"ids": ["canary"]})])
+    await FunctionAgent(tools=[tool], llm=llm).run("Go.")
+    said = [tool.call(ids=["canary"]), await tool.acall(ids=["canary"]), tool.fn(ids=["canary"]), told(llm)[-1]]
+    assert all("invalid_request" in str(each) for each in said)
+    assert "canary" not in f"{[str(each) for each in said]}"

@@ -607,7 +607,7 @@ async def test_targets_are_judged_under_the_name_that_the_model_sends(declared: 
     ],
 )
 def test_a_declaration_that_names_no_argument_of_the_tool_is_refused(field: str, declared: Any) -> None:
-    with pytest.raises(InvalidInput, match=rf"^{field}: "):
+    with pytest.raises(InvalidInput, match=rf"^archive\.{field}: "):
         protect([Shop().archive], writes={"archive": declared})
 
 
