@@ -491,6 +491,28 @@ def test_an_executor_may_be_async_under_sync_code() -> None:
     assert outcome.targets[0].output == {"archived": True, "state": None}
 
 
+async def test_a_task_that_an_executor_has_begun_may_do_what_it_is_about_although_nobody_waits() -> None:
+    done: list[Any] = []
+
+    async def work(command: Command) -> Any:
+        done.append(command.target)
+        return {"archived": True}
+
+    tasks: list[asyncio.Task[Any]] = []
+
+    def begins(command: Command) -> Any:
+        tasks.append(asyncio.create_task(work(command)))
+        return tasks[-1]
+
+    action = archive(FunctionExecutor(begins))
+    args = {"tenant": "t1", "account_ids": ["a1"]}
+    with opened() as s:
+        first, again = run_it(action, s, args=args), run_it(action, s, args=args)
+    await asyncio.gather(*tasks)
+    assert (told(first), told(again)) == ({"a1": ("unknown", "internal")}, {"a1": ("unknown", "outcome_unknown")})
+    assert done == ["a1"]
+
+
 async def test_an_executor_that_must_be_awaited_is_not_begun_where_it_cannot_be() -> None:
     begun: list[Command] = []
 

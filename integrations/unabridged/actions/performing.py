@@ -297,10 +297,11 @@ def _waited_for(value: Any) -> Any:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(_wait(value))
-    if inspect.iscoroutine(value):
+    has_begun = not inspect.iscoroutine(value)  # a task runs on, whether it is waited for or not
+    if not has_begun:
         value.close()
     _log.error("an executor has to be awaited: perform its action asynchronously")
-    raise ExecutorError(code="internal")
+    raise ExecutorError(code="internal", may_have_happened=has_begun)
 
 
 async def _wait(value: Any) -> Any:
