@@ -145,7 +145,7 @@ class Task:
                 if m.role != "assistant":
                     name = names.get(m.additional_kwargs.get("tool_call_id"))
                     told |= places(beyond_scope(m.content), root=f"model.{m.role}.{name}")
-        return {p: h for p, h in told.items() if not (p.rpartition(".")[2] in READS and h.startswith(IDS))}
+        return {p: h for p, h in told.items() if not (p.rpartition(".")[2].startswith(READS) and h.startswith(IDS))}
 
 
 async def run_task(

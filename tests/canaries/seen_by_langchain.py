@@ -92,4 +92,4 @@ def told_to_model(seen: Iterable[Iterable[BaseMessage]]) -> dict[str, str]:
     for message in (m for messages in seen for m in messages if not isinstance(m, AIMessage)):
         name = f"{type(message).__name__}.{getattr(message, 'name', None)}"
         told |= places(beyond_scope(message.content), root=f"model.{name}")
-    return {p: h for p, h in told.items() if not (p.rpartition(".")[2] in READS and h.startswith(IDS))}
+    return {p: h for p, h in told.items() if not (p.rpartition(".")[2].startswith(READS) and h.startswith(IDS))}

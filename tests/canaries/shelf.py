@@ -30,7 +30,7 @@ SOURCES: Final[dict[str, Source]] = {
     "oai": Source(services.oai, ("identifier",), covers=True),
     "etcd": Source(services.etcd, ("version",)),
     "mcp": Source(services.mcp, _ID, (*_AWAITED, "retry"), is_async=True),
-    "mcp list": Source(services.mcp_list, ("name",), (*_AWAITED, "invalid"), covers=True, is_async=True),
+    "mcp_list": Source(services.mcp_list, ("name",), (*_AWAITED, "invalid"), covers=True, is_async=True),
 }
 CASES: Final = [(name, way) for name, source in SOURCES.items() for way in source.ways]
 """Every source with every way that its read can go."""

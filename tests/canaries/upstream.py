@@ -57,8 +57,8 @@ class Source:
     is_async: bool = False
     others: tuple[str, ...] = ()
 
-    def tool(self, up: Upstream, folder: Path) -> Callable[[str], Any]:
-        """Returns the read as the function `look_up` of an author."""
+    def tool(self, up: Upstream, folder: Path, *, name: str) -> Callable[[str], Any]:
+        """Returns the read as a function of an author, of that name."""
 
         def look_up(mail: str) -> Any:
             """Looks up orders."""
@@ -68,8 +68,9 @@ class Source:
             """Looks up orders."""
             return await self.read(up, mail, folder)
 
-        alook_up.__name__ = "look_up"
-        return alook_up if self.is_async else look_up
+        made = alook_up if self.is_async else look_up
+        made.__name__ = name
+        return made
 
 
 def reads_of(source: Source) -> dict[str, Any]:

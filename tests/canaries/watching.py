@@ -16,6 +16,7 @@ import types
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -32,7 +33,7 @@ KEY: Final = "qzkey"
 IDS: Final = "qzid"
 """What the ids of records are: a model reads them, and sends them."""
 READS: Final = ("list_orders", "look_up")
-"""The tools that tell a model ids."""
+"""What the names of the tools begin with that tell a model ids."""
 NUMBER: Final = 902110011800
 """Numbers from here on are canaries that a model sent."""
 _NUMBERS: Final = r"(?<![0-9a-f])9021100118\d\d(?![0-9a-f])"
@@ -116,7 +117,8 @@ def _texts(value: Any, path: str, seen: set[int], depth: int) -> Iterator[tuple[
         for each in list(value):
             yield from _texts(each, f"{path}[]", seen, depth + 1)
         return
-    yield path, _shown(value)
+    if not _tells_fields(type(value)):
+        yield path, _shown(value)
     for name, each in _parts(value):
         yield from _texts(each, f"{path}.{name}", seen, depth + 1)
 
@@ -128,13 +130,26 @@ def _parts(value: Any) -> Iterator[tuple[str, Any]]:
         yield "context", value.__context__
         yield "notes", getattr(value, "__notes__", None)
     if isinstance(value, BaseModel):
-        yield from ((n, getattr(value, n, None)) for n in type(value).model_fields)
+        kind = type(value)
+        yield from ((n, getattr(value, n, None)) for n in (*kind.model_fields, *kind.model_computed_fields))
         yield "extra", value.__pydantic_extra__
         yield "private", value.__pydantic_private__
     elif is_dataclass(value):
         yield from ((f.name, getattr(value, f.name, None)) for f in fields(value))
     elif isinstance(value, BaseException):
         yield from list(vars(value).items())
+
+
+@cache
+def _tells_fields(kind: type) -> bool:
+    """Tells whether the repr of a model shows its fields and no more: they are looked at anyway, and it is slow."""
+    if not issubclass(kind, BaseModel) or kind.__repr__ is not BaseModel.__repr__:
+        return False
+    return kind.__repr_args__.__module__ in (
+        "pydantic.main",
+        "pydantic._internal._repr",
+        "langchain_core.load.serializable",
+    )
 
 
 def _shown(value: Any) -> str:
@@ -244,7 +259,8 @@ class Watch:
     def __enter__(self) -> Self:
         root = logging.getLogger()
         self._before = {None: root.level}
-        self._levels = {n: g.level for n, g in root.manager.loggerDict.items() if isinstance(g, logging.Logger)}
+        known = [g for g in root.manager.loggerDict.values() if isinstance(g, logging.Logger)]
+        self._levels = {g.name: g.level for g in known if g.level != logging.NOTSET}
         for name in self._levels:
             logging.getLogger(name).setLevel(logging.NOTSET)
         self._handler = _Listener(self)
