@@ -61,6 +61,7 @@ class Failing:
         self.error = error
         self.room: int | None = None
         self.sync_fails = False
+        self.syncs_left: int | None = None
         self.synced = 0
 
     def write(self, fd: int, data: bytes) -> int:
@@ -74,6 +75,8 @@ class Failing:
 
     def fsync(self, fd: int) -> None:
         self.synced += 1
+        if self.syncs_left is not None:
+            self.sync_fails, self.syncs_left = self.syncs_left == 0, max(0, self.syncs_left - 1)
         if self.sync_fails:
             raise OSError(errno.EIO, "canary", "/canary/path")
         os.fsync(fd)

@@ -57,6 +57,17 @@ def test_every_cut_of_the_last_line_is_sealed_and_the_log_goes_on(tmp_path: Path
         assert found.tears[0].bytes == (0 if cut == 1 else last - cut)
 
 
+def test_tears_longer_than_any_line_are_measured_over_all_that_is_read_at_once(tmp_path: Path) -> None:
+    path = written(tmp_path / "audit.jsonl", 3)
+    torn = [b"\0" * 1_300_000, b"torn", b"x" * 700_000 + b"\n" + b"y" * 600_000]
+    for number, left in enumerate(torn, 10):
+        with path.open("ab") as file:
+            file.write(left)
+        written(path, 1, start=number)
+    found = verify(path)
+    assert (rules(found), [tear.bytes for tear in found.tears]) == ([], [len(left) for left in torn])
+
+
 def test_a_first_line_that_was_torn_is_sealed_too(tmp_path: Path) -> None:
     whole = written(tmp_path / "whole.jsonl", 1).read_bytes()
     first = whole.splitlines(keepends=True)[0]
@@ -167,6 +178,34 @@ def test_after_a_sync_that_failed_nothing_more_is_written(tmp_path: Path, fsync:
     files.sync_fails = False
     with pytest.raises(AuditFailed, match="a sync of its file failed"):
         log.write(intent(2))
+
+
+@pytest.mark.parametrize("at", ["the end of a file", "the name of the next"])
+def test_a_sync_that_fails_where_a_file_is_full_stops_the_log_and_its_files_go_on_when_it_is_opened(
+    tmp_path: Path, at: str
+) -> None:
+    path, files = tmp_path / "audit.jsonl", Failing()
+    files.syncs_left = 1 + (at == "the name of the next")  # the first one is of the name of the first file
+    log = opened(path, max_bytes=4_096, sync_s=3_600, system=files.system())
+    said = []
+    for number in range(60):
+        try:
+            log.write(intent(number))
+        except AuditFailed as error:
+            said.append(str(error))
+            files.syncs_left = None
+    assert said[0].endswith("the device failed")
+    assert len(said) > 20
+    assert set(said[1:]) == {"the audit log failed: a sync of its file failed"}
+    written(path, 1, start=90)
+    assert checked(path) == []
+
+
+def test_a_log_whose_name_cannot_be_made_to_last_is_not_opened(tmp_path: Path) -> None:
+    files = Failing()
+    files.sync_fails = True
+    with pytest.raises(AuditFailed, match="the device failed"):
+        opened(tmp_path / "audit.jsonl", system=files.system())
 
 
 def test_a_sync_that_fails_in_the_background_stops_the_next_write(tmp_path: Path) -> None:

@@ -275,6 +275,28 @@ def _one_by_one(path: Path) -> Verification:
     return verifying._verification(walk, [(1, path)])
 
 
+def test_an_anchor_that_does_not_fit_is_placed_at_its_line_also_within_a_block(long_log: Path) -> None:
+    found = verify(long_log, anchors=[Anchor(n, "0" * 64) for n in (1_234, 150, 7_000)])
+    assert [(it.rule, it.line, it.n) for it in found.findings] == [("anchor", n, n) for n in (150, 1_234, 7_000)]
+
+
+class _Unwalked(dict[bytes, tuple[str, int]]):
+    """Intents that may be asked for, and not be gone through."""
+
+    def __iter__(self) -> Any:
+        raise AssertionError
+
+
+def test_no_block_goes_through_all_intents_that_stay_open() -> None:
+    from unabridged.audit import verifying
+    from unabridged.audit.blocks import Run
+
+    refs = [b"%032x" % number for number in range(100)]
+    walk = verifying._Walk({}, open=_Unwalked((ref, ("", 1)) for ref in refs))
+    walk.run(Run("0" * 64, 100, 100, "0" * 64, {}, b" ".join(refs[:60]), {}))
+    assert list(dict.keys(walk.open)) == refs[60:]
+
+
 def test_most_blocks_of_a_whole_log_are_looked_at_at_once(long_log: Path) -> None:
     size, step = long_log.stat().st_size, 1 << 18
     runs = [run_of(Block(str(long_log), at, min(at + step, size)))[2] for at in range(0, size, step)]

@@ -78,6 +78,26 @@ def _gaps_go_unseen(right: Any) -> Any:
     return begins
 
 
+def _left_out_is_not_counted(right: Any) -> Any:
+    """A verifier that forgets how much of a line without an end it left out."""
+
+    def split(fd: int, start: int, end: int) -> Any:
+        short, long_from = 0, None
+        for at, raw in right(fd, start, end):
+            short += 0 if long_from is None else at - long_from - 1
+            long_from = at if raw is None else None
+            yield at - short, raw
+
+    return split
+
+
+def _failed_sync_is_forgotten(_: Any) -> Any:
+    def fsync(self: Any, fd: int) -> None:
+        self._rules.system.fsync(fd)
+
+    return fsync
+
+
 def _tail_is_kept(right: Any) -> Any:
     """A writer that trusts what it remembers of the file, whoever wrote behind it."""
 
@@ -114,6 +134,13 @@ AUDIT: Final = (
        _VERIFYING + "test_a_file_of_the_set_that_is_missing_is_found"),
     _m("a failed write is swallowed", "writer:Writer._write_all", _failed_write_is_swallowed,
        _CRASHES + "test_a_write_that_fails_is_an_error_and_leaves_no_half_line_unsealed"),
+    _m("what is left out of a long line is not counted", "verifying:_split", _left_out_is_not_counted,
+       _CRASHES + "test_tears_longer_than_any_line_are_measured_over_all_that_is_read_at_once"),
+    _m("all open intents are gone through", "verifying:_FEW", lambda _: 1_000_000,
+       _VERIFYING + "test_no_block_goes_through_all_intents_that_stay_open"),
+    _m("a sync that failed is forgotten", "writer:Writer._fsync", _failed_sync_is_forgotten,
+       _CRASHES + "test_a_sync_that_fails_where_a_file_is_full_stops_the_log_and_its_files_go_on_when_it_is_opened",
+       _CRASHES + "test_after_a_sync_that_failed_nothing_more_is_written"),
     _m("a tear is cut off", "writer:Writer._seal", _tear_is_cut_off,
        _CRASHES + "test_a_torn_line_is_told_and_then_sealed_and_stays", errors=("AssertionError", "KeyError")),
     _m("a writer does not look at what others wrote", "writer:Writer._settle", _tail_is_kept,

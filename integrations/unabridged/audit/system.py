@@ -69,11 +69,19 @@ def whole_size(fd: int) -> int:
     return os.fstat(fd).st_size
 
 
-def sync_folder(path: Path) -> None:
+def is_at(fd: int, path: Path) -> bool:
+    """Tells whether an open file is the one that a path names."""
+    try:
+        return os.path.samestat(os.fstat(fd), path.stat())
+    except OSError:
+        return False
+
+
+def sync_folder(path: Path, fsync: Callable[[int], None]) -> None:
     """Makes the name of a new file last."""
     fd = os.open(path.parent, os.O_RDONLY)
     try:
-        os.fsync(fd)
+        fsync(fd)
     finally:
         os.close(fd)
 

@@ -107,10 +107,10 @@ def _segment_in(lines: list[bytes], *, whole: bool) -> list[tuple[bytes, Line]] 
     for raw in reversed(lines):
         line = parse(raw)
         if line is not None:
-            segment.insert(0, (raw, line))
+            segment.append((raw, line))
             if line.kind == "file" or line.n % SEGMENT == 0:
-                return segment
-    return segment if whole else None
+                return segment[::-1]
+    return segment[::-1] if whole else None
 
 
 def read_at(fd: int, start: int, count: int) -> bytes:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 from unabridged.contract.errors import InvalidInput
 
@@ -18,6 +19,10 @@ from .pool import runs_of
 from .system import base_of, numbered, numbers_of, whole_size
 from .tail import hash_at
 from .verification import MAX_FINDINGS, Anchor, Finding, OpenIntent, Rule, Tear, Verification
+
+_FEW: Final = 8
+"""So many intents without an outcome are looked for among the outcomes of a run; else the outcomes among the intents,
+so that a log in which every intent stays open is walked once as well."""
 
 
 @dataclass(slots=True)
@@ -98,16 +103,16 @@ class _Walk:
         self.line = first
         self._expects_opening(run.n)
         self.link(run.prev, run.n)
-        self.line = first + run.count - 1
         self.n, self.broken = run.n + run.count - 1, False
         self.chain.cut(run.hash)
         self.events += run.count
-        for n, line_hash in run.hashes.items():
+        for n, line_hash in sorted(run.hashes.items()):
+            self.line = first + n - run.n
             self.at(n, line_hash)
-        if self.open:
-            closed = set(run.outcomes.split(b" ")) if len(self.open) > 8 else run.outcomes
-            for ref in [ref for ref in self.open if ref in closed]:
-                del self.open[ref]
+        self.line = first + run.count - 1
+        few = len(self.open) <= _FEW
+        for ref in [ref for ref in self.open if ref in run.outcomes] if few else run.outcomes.split(b" "):
+            self.open.pop(ref, None)
         for ref, place in run.open.items():
             self.open[ref] = (self.file, first + place)
 
@@ -300,7 +305,7 @@ def _walk_lines(walk: _Walk, fd: int, start: int, end: int) -> None:
 def _split(fd: int, start: int, end: int) -> Iterator[tuple[int, bytes | None]]:
     """Yields each line and its offset; nothing in place of one that is too long or has no newline."""
     rest, at = b"", start
-    too_long = False
+    left_out = 0
     while start < end:
         part = os.pread(fd, min(end - start, BLOCK), start)
         if not part:
@@ -308,10 +313,10 @@ def _split(fd: int, start: int, end: int) -> Iterator[tuple[int, bytes | None]]:
         start += len(part)
         *lines, rest = (rest + part).split(b"\n")
         for raw in lines:
-            yield at, None if too_long else raw
-            at += len(raw) + 1
-            too_long = False
-        if len(rest) > MAX_LINE:
-            too_long, at, rest = True, at, b""
-    if rest or too_long:
+            yield at, None if left_out else raw
+            at += left_out + len(raw) + 1
+            left_out = 0
+        if left_out or len(rest) > MAX_LINE:
+            left_out, rest = left_out + len(rest), b""
+    if rest or left_out:
         yield at, None

@@ -21,7 +21,7 @@ from .heads import NOT_KNOWN, Head, head_there, write_head
 from .keys import Keyed
 from .lines import MAX_LINE, event_tail
 from .stamps import Stamps
-from .system import LEAVE, TAKE, System, flock, numbered, numbers_of, open_file, sync_folder, take
+from .system import LEAVE, TAKE, System, flock, is_at, numbered, numbers_of, open_file, sync_folder, take
 from .tail import Tail, chain_at, follow, hash_at, is_ours, opening_of, read_at, tail_of
 
 _SEEN: Final = 16_384
@@ -111,20 +111,19 @@ class Writer:
                 pass
 
     def _make_last(self, fd: int, number: int) -> None:
-        """Syncs a file that is still where it was. A failure stays: no later fsync would tell what was lost."""
+        """Syncs a file that is still where it was."""
+        self._fsync(fd)
+        if not is_at(fd, numbered(self._base, number)):
+            self._failed = "its file was moved away"
+            raise AuditFailed(rule=self._failed)
+
+    def _fsync(self, fd: int) -> None:
+        """Syncs a file or its folder. A failure stays: no later fsync would tell what was lost."""
         try:
             self._rules.system.fsync(fd)
         except OSError:
             self._failed = "a sync of its file failed"
             raise
-        mine = os.fstat(fd)
-        try:
-            there = os.stat(numbered(self._base, number))
-        except OSError:
-            there = None
-        if there is None or (mine.st_dev, mine.st_ino) != (there.st_dev, there.st_ino):
-            self._failed = "its file was moved away"
-            raise AuditFailed(rule=self._failed)
 
     def _check_head(self) -> None:
         """Refuses a log that its head knows better: it was cut off, or another one was put in its place."""
@@ -302,7 +301,7 @@ class Writer:
             self._seal(size)
         self._log = log
         self._own(f'file,"log":"{log}","file":{self._number}')
-        sync_folder(self._base)
+        sync_folder(self._base, self._fsync)
 
     def _link_to_earlier(self) -> str:
         """Takes number and hash from the end of the file before, and returns the id of the log."""
@@ -329,7 +328,7 @@ class Writer:
     def _turn(self) -> None:
         """Closes the file with a line that says so, and goes on in the next."""
         self._own(f'turn,"next":{self._number + 1}')
-        self._rules.system.fsync(self._fd)
+        self._make_last(self._fd, self._number)
         self._move(self._number + 1)
 
     def _move(self, number: int) -> None:
