@@ -95,7 +95,7 @@ class Body:
         beside: the names of the tools that were protected together with it.
         aliases: other names under which arguments may be sent, each with that of the parameter.
         takes: the names of arguments that the declaration speaks of.
-        defaults: the values of parameters that a write is judged by and a call need not send.
+        defaults: the values of parameters that a call need not send and is judged by: those of a write, a lookup's key.
         rest: the parameter that takes all further positional arguments.
     """
 
@@ -206,8 +206,8 @@ class Body:
         """Returns the arguments that a call is judged by, under the names that the declaration uses."""
         final: Mapping[str, Any] = self._final(sent, given.args, given.kwargs)
         if isinstance(self.gate.spec, ReadSpec) and sent is not None:
-            injected = {name: final[name] for name in self.injected & self.takes if name in final}
-            final = {**_as_sent(sent.args, final), **injected}
+            unsent = {*(self.injected & self.takes), self.aliases.get(self.gate.spec.key or "", self.gate.spec.key)}
+            final = {**_as_sent(sent.args, final), **{n: v for n, v in final.items() if n in unsent}}
         return self.named(final)
 
     def named(self, args: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -357,7 +357,8 @@ def _body_of(tool: BaseTool, gate: Gate, *, any_name: bool) -> Body:
     taken = parameters_of(code)
     aliases = aliases_in(tool, tool.args_schema)
     takes = gate.spec.takes() if isinstance(gate.spec, ReadSpec | WriteSpec) else frozenset()
-    judged = {aliases.get(name, name) for name in takes} if isinstance(gate.spec, WriteSpec) else ()
+    by_itself = {gate.spec.key or ""} if isinstance(gate.spec, ReadSpec) else takes
+    judged = {aliases.get(name, name) for name in by_itself}
     single = isinstance(tool, Tool) and tool.args_schema is None
     return Body(
         gate,

@@ -13,7 +13,7 @@ from llama_index.core.tools import BaseTool, FunctionTool
 from pydantic import BaseModel, Field, ValidationError, create_model
 from unabridged.contract import InvalidInput
 from unabridged.gate.arguments import Problem, aliases_of, defaults_of, problems_of, undeclared
-from unabridged.gate.declare import Spec, check_arguments
+from unabridged.gate.declare import ReadSpec, Spec, check_arguments
 from workflows import Context
 
 from .run import running_step
@@ -115,6 +115,12 @@ class Parameters:
         if self.schema is None or self.schema.model_config.get("extra") != "allow":
             known = {*self.declared, *self.fixed, *self.defaults, *self.aliases.values()}
             check_arguments(spec, known, tool=tool)
+
+    def of_a_read(self, spec: ReadSpec) -> dict[str, Any]:
+        """Returns what a read is told apart by although no model sends it: what the author has set, a default key."""
+        unsent = {**self.unsent, **self.defaults}
+        default = {} if spec.key is None else {n: v for n, v in unsent.items() if self.aliases.get(n, n) == spec.key}
+        return {**default, **{n: v for n, v in self.fixed.items() if n in spec.takes()}}
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Sent:
         """Returns a call's arguments by name, with what is wrong about them."""

@@ -144,7 +144,7 @@ class Door:
         spec = self.gate.spec
         args: Mapping[str, Any] = sent.all_args
         if isinstance(spec, ReadSpec):
-            args = {**{n: v for n, v in self.parameters.fixed.items() if n in spec.takes()}, **sent.args}
+            args = {**self.parameters.of_a_read(spec), **sent.args}
         if isinstance(spec, WriteSpec) and self.parameters.unsent:
             judged = {self.aliases.get(name, name) for name in spec.takes()}
             args = {**{n: v for n, v in self.parameters.unsent.items() if n in judged}, **args}

@@ -107,6 +107,21 @@ def test_the_key_of_a_lookup_may_be_given_by_the_framework_and_is_not_shown() ->
     assert told["scope"]["filters"] == {"part": "all", "number": "<hidden>"}
 
 
+def test_a_key_that_the_tool_takes_by_itself_is_what_a_lookup_speaks_of() -> None:
+    def get_order(number: str = "latest", part: str | None = None) -> Any:
+        """Looks up an order."""
+        return {"total": 7}
+
+    declared = {"resource": "orders", "intent": "lookup", "key": "number"}
+    judge = lambda value, call: call.result([value])  # noqa: E731
+    lookup = protect([get_order], reads={"get_order": {**declared, "judge": judge}})[0]
+    with session("default-key") as s:
+        assert document(lookup.invoke({"part": "all"}))["status"] == "complete"
+        assert document(lookup.func(part="some"))["status"] == "complete"
+        asked = [{"part": part, "number": "latest"} for part in ("all", "some")]
+        assert [dict(r.filters) for r in s.reads] == asked
+
+
 async def test_the_middleware_judges_targets_under_another_name_too() -> None:
     written: list[Any] = []
 

@@ -649,3 +649,16 @@ def test_the_key_of_a_lookup_may_be_set_by_the_author_and_is_not_shown() -> None
         assert [dict(r.filters) for r in s.reads] == [{"number": "sk-sentinel", "part": "all"}]
     assert told["status"] == "complete"
     assert told["scope"]["filters"] == {"number": "<hidden>", "part": "all"}
+
+
+def test_a_key_that_the_tool_takes_by_itself_is_what_a_lookup_speaks_of() -> None:
+    def get_order(number: str = "latest", part: str | None = None) -> Any:  # noqa: ARG001
+        """Looks up an order."""
+        return {"total": 7}
+
+    judge = lambda value, call: call.result([value])  # noqa: E731
+    tool = FunctionTool.from_defaults(get_order)
+    lookup = as_read_tool(tool, "orders", intent="lookup", key="number", judge=judge)
+    with case() as s:
+        assert json.loads(lookup.call(part="all").content)["status"] == "complete"
+        assert [dict(r.filters) for r in s.reads] == [{"number": "latest", "part": "all"}]
