@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -53,21 +54,45 @@ def _object(value: Any) -> dict[str, Any]:
     return dict(value) if isinstance(value, Mapping) else {}
 
 
+def known_as(call_id: Any, name: str, args: Mapping[str, Any]) -> str:
+    """Returns what a call is known by: its id, or its name and arguments where the id is no more than the name.
+
+    Gemini and Ollama give no ids, and LlamaIndex puts the name of the tool in their place: all calls of one tool would
+    be taken for one. (llama-index-llms-google-genai, llama-index-llms-ollama: `tool_id`)
+    """
+    if call_id and call_id != name:
+        return str(call_id)
+    written = json.dumps(args, sort_keys=True, default=str, skipkeys=True)
+    return f"{name}:{hashlib.sha256(written.encode(errors='replace')).hexdigest()[:32]}"
+
+
 def results_in(messages: Iterable[Any]) -> list[PastCall]:
     """Returns the tool calls that have results in a history. A result whose call is not there has no name.
 
     LlamaIndex's own answer to a name that no tool has is left out: no tool ran.
     """
-    calls: dict[Any, Row] = {}
+    calls: list[Row] = []
     results = []
     for message in messages:
-        for row in calls_in(message):
-            calls[row["id"]] = row
+        calls += calls_in(message)
         if isinstance(message, ChatMessage) and message.role in (MessageRole.TOOL, MessageRole.FUNCTION):
             call_id = message.additional_kwargs.get("tool_call_id")
-            call = calls.get(call_id, {})
+            call = _answered(calls, call_id)
             name = call.get("name") or message.additional_kwargs.get("name")
             if name and message.content == f"Tool {name} not found. Please select a tool that is available.":
                 continue
-            results.append(PastCall(name, call.get("args", {}), call_id))
+            args = call.get("args", {})
+            results.append(PastCall(name, args, known_as(call_id, call["name"], args) if call else call_id))
     return results
+
+
+def _answered(calls: list[Row], call_id: Any) -> Row:
+    """Returns the call that a result answers; nothing where there is none.
+
+    One that is known by its name is taken off: the next result of that name answers the next.
+    """
+    for row in calls:
+        if row["name"] == call_id and row["id"] in (None, call_id):
+            calls.remove(row)
+            return row
+    return next((row for row in reversed(calls) if row["id"] == call_id), {})

@@ -11,7 +11,7 @@ import secrets
 import threading
 from collections.abc import Coroutine, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
@@ -33,7 +33,7 @@ from workflows.context.state_store import DictState
 from workflows.errors import WorkflowRuntimeError
 from workflows.runtime.types.results import StepWorkerStateContextVar
 
-from .messages import Row, calls_in, results_in
+from .messages import Row, calls_in, known_as, results_in
 
 SESSION_KEY: Final = "unabridged_session"
 HANDOFF: Final = "handoff"
@@ -78,7 +78,7 @@ class Tools:
 
     by_name: Mapping[str, Any]
     whole: bool = False
-    workflow: Any = None
+    workflow: Any = field(default=None, repr=False)
     approve: Approver | None = None
     audit: AuditSink | None = None
 
@@ -189,8 +189,12 @@ async def _find(ctx: Context[Any], event: Any, *, name: str, waits: bool) -> Run
     tools = tools_of(ctx, state.get("current_agent_name"))
     found, seen = await _session(store, state, tools, waits=waits)
     turn = _turn(store, state, event, tools, seen=seen)
-    own = isinstance(event, ToolCall) and event.tool_name == name
-    return Run(found, turn, event.tool_id if own else None)
+    if not isinstance(event, ToolCall) or event.tool_name != name:
+        return Run(found, turn)
+    call_id = known_as(event.tool_id, name, event.tool_kwargs)
+    if found is not None and call_id != event.tool_id:
+        found.note_call(event.tool_id)  # all that is known of it where the history does not show the call
+    return Run(found, turn, call_id)
 
 
 async def _state(store: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from llama_index.core.base.llms.types import ChatMessage, TextBlock, ToolCallBlock
 from llama_index.core.tools import ToolSelection
-from unabridged_llamaindex.messages import calls_in, results_in
+from unabridged_llamaindex.messages import calls_in, known_as, results_in
 
 ROW = {"name": "list_orders", "args": {"tenant": "a"}, "id": "c-1"}
 TEXT = '{"tenant": "a"}'
@@ -69,3 +69,14 @@ def test_a_result_is_told_apart_by_its_call_or_by_its_name_or_not_at_all() -> No
     ]
     found = [(r.tool, dict(r.args), r.call_id) for r in results_in(messages)]
     assert found == [("list_orders", {"tenant": "a"}, "c-1"), ("search", {}, "c-9"), (None, {}, None)]
+
+
+def test_a_result_whose_id_is_the_name_of_its_tool_answers_the_calls_of_that_name_in_turn() -> None:
+    """As Ollama leaves them: the calls bear no id, and the results that of the tool."""
+    calls = [{"function": {"name": "list_orders", "arguments": {"tenant": t}}} for t in "ab"]
+    answer = ChatMessage(role="tool", content="[]", additional_kwargs={"tool_call_id": "list_orders"})
+    found = results_in([ChatMessage(role="assistant", additional_kwargs={"tool_calls": calls}), answer, answer, answer])
+    assert [(r.tool, r.args.get("tenant")) for r in found] == [("list_orders", "a"), ("list_orders", "b"), (None, None)]
+    assert len({r.call_id for r in found}) == 3
+    assert found[0].call_id == known_as("list_orders", "list_orders", {"tenant": "a"})
+    assert known_as("c-1", "list_orders", {}) == known_as("c-1", "list_orders", {"tenant": "a"}) == "c-1"

@@ -7,12 +7,14 @@ from typing import Annotated, Any
 import pytest
 from llama_index.core.agent.workflow import AgentWorkflow, FunctionAgent
 from llama_index.core.base.llms.types import ChatMessage, ToolCallBlock
+from llama_index.core.memory import ChatMemoryBuffer
 from llama_index.core.tools import AsyncBaseTool, FunctionTool, ToolMetadata, ToolOutput
-from llama_scripts import result, script, told
+from llama_scripts import Scripted, result, script, told
 from pydantic import AfterValidator, BaseModel
 from unabridged import session
 from unabridged.audit import AuditEvent
 from unabridged_llamaindex import CoverageFunctionAgent, protect, read_tool, write_tool
+from workflows import Context
 
 
 class Fields(BaseModel):
@@ -168,3 +170,47 @@ async def test_what_a_validator_raises_is_told_without_the_value_that_it_was_giv
     said = [tool.call(ids=["canary"]), await tool.acall(ids=["canary"]), tool.fn(ids=["canary"]), told(llm)[-1]]
     assert all("invalid_request" in str(each) for each in said)
     assert "canary" not in f"{[str(each) for each in said]}"
+
+
+class WithoutIds(Scripted):
+    """As Gemini, whose calls are all named after their tool."""
+
+    def _calling(self, rows: list[tuple[str, str, dict[str, Any]]]) -> ChatMessage:
+        return super()._calling([(name, name, args) for _, name, args in rows])
+
+
+def without_ids(*turns: Any) -> Scripted:
+    return WithoutIds(turns=list(turns), seen=[], shown=[], hidden={})
+
+
+@pytest.mark.parametrize("kind", [FunctionAgent, CoverageFunctionAgent])
+async def test_calls_without_ids_of_their_own_are_told_apart_by_their_arguments(kind: Any) -> None:
+    written: list[Any] = []
+
+    def list_orders(state: str) -> Any:
+        """Lists orders."""
+        return result(state=state)
+
+    def wipe() -> str:
+        """Wipes what was read."""
+        written.append("wiped")
+        return "wiped"
+
+    tools = [read_tool("orders")(list_orders), write_tool()(wipe)]
+    read_closed, read_open, write = (
+        ("list_orders", {"state": "closed"}),
+        ("list_orders", {"state": "open"}),
+        ("wipe", {}),
+    )
+    elsewhere = without_ids([read_closed], [read_open], "Seen.")
+    memory = ChatMemoryBuffer.from_defaults(llm=elsewhere)
+    await FunctionAgent(tools=[list_orders], llm=elsewhere).run("Read.", memory=memory)
+
+    llm = without_ids([read_closed], "Seen.", [write], [read_open], [write], "Done.", [write])
+    agent = kind(tools=tools, llm=llm)
+    ctx = Context(agent)
+    await agent.run("Read.", ctx=ctx)
+    await agent.run("Wipe.", ctx=ctx, chat_history=await memory.aget_all())
+    assert ["EVIDENCE_INCOMPLETE" in text for text in told(llm)[-3:]] == [True, False, False]
+    await agent.run("Wipe again.", ctx=ctx)
+    assert written == ["wiped", "wiped"]
