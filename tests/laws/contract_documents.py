@@ -93,6 +93,7 @@ def reasons(draw: st.DrawFn) -> Reason:
     )
 
 
+UNKNOWN = Reason(code="COVERAGE_UNKNOWN")
 totals = st.just(Total()) | st.builds(Total, value=st.integers(0, 9), kind=st.sampled_from(["exact", "estimate"]))
 notices = st.builds(
     Notice,
@@ -107,7 +108,7 @@ notices = st.builds(
 def results(draw: st.DrawFn) -> ReadResult:
     """One unmerged result: any status, with zero, one or several sources of its own."""
     items = draw(st.none() | st.lists(records, max_size=4))
-    why = draw(st.lists(reasons(), min_size=1 if items is None else 0, max_size=3))
+    why = draw(st.lists(reasons(), min_size=1 if items is None else 0, max_size=3) | st.just([UNKNOWN]))
     status = status_for(items, (r.code for r in why))
     named = draw(st.lists(sources, max_size=2, unique=True))
     proof = draw(

@@ -6,9 +6,9 @@ import json
 from itertools import pairwise
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from laws.walk_sources import Source, budgets, faults, paged, sources, token_source
+from laws.walk_sources import Source, budgets, faults, offset_source, paged, sources, token_source
 from unabridged.contract import ReadResult, from_wire, id_key, resume_of
 from unabridged.profiles import load_profile
 from unabridged.reading import Budget, Fault, Query, Request, Response, Resume, run_read
@@ -132,7 +132,15 @@ def test_a_dropped_page_is_never_taken_for_the_end(pages: list[list[Any]], data:
     assert not read(liar, {}).complete
 
 
-@given(sources(), budgets())
+counted_offsets = st.builds(
+    lambda ids, size, unit: offset_source(ids, size, "total", unit=unit, origin=0, counted=True),
+    st.lists(st.integers(0, 60), min_size=5, max_size=14, unique=True), st.integers(1, 3),
+    st.sampled_from(["item", "page"]),
+)  # fmt: skip
+"""Sources of several pages, of which one page tells where the others are."""
+
+
+@given(sources() | counted_offsets, budgets() | st.just({}))
 def test_requests_in_flight_change_nothing(source: Source, limits: dict[str, int]) -> None:
     """An honest source, no matter in which order its pages arrive; faults strike by the number of a request."""
     source.faults = {}
@@ -204,13 +212,13 @@ json_values = st.recursive(
     max_leaves=6,
 )
 any_records = st.lists(st.fixed_dictionaries({"id": json_values}) | json_values, max_size=3)
-any_page = st.fixed_dictionaries(
-    {},
-    optional={
-        "items": any_records | json_values, "next": json_values, "more": json_values, "total": json_values,
-        "last": json_values, "error": json_values, "rev": json_values, "used": json_values, "shards": json_values,
-    },
-)  # fmt: skip
+said = dict.fromkeys(("next", "more", "total", "last", "error", "rev", "used", "shards"), json_values)
+any_page = st.fixed_dictionaries({}, optional={"items": any_records | json_values, **said})
+good_page = st.fixed_dictionaries(
+    {"items": st.lists(st.fixed_dictionaries({"id": st.integers(0, 3)}), max_size=3)},
+    optional={**said, "error": st.none(), "next": json_values | st.sampled_from(["c", "c", "/things?page=2"])},
+)
+"""What a walk goes through, and has to make sense of."""
 any_header = st.tuples(
     st.sampled_from(["Link", "link", "Retry-After", "Content-Length", "Content-Encoding", "X-Total", "Location"]),
     st.text(alphabet=st.characters(max_codepoint=255, exclude_characters="\r\n"), max_size=24)
@@ -222,6 +230,7 @@ any_reply = st.builds(
     st.lists(any_header, max_size=2).map(tuple),
     any_page.map(lambda document: json.dumps(document).encode()) | json_values.map(lambda v: json.dumps(v).encode()),
 ) | st.sampled_from(["timeout", "short_body", "deadline", "too_large", "undecodable"]).map(Fault)
+good_reply = good_page.map(lambda document: Response(200, (), json.dumps(document).encode()))
 RULES: dict[str, Any] = {
     "signals": [
         {"path": "shards", "when": "nonempty", "code": "SOURCE_UNAVAILABLE", "names_sources": True},
@@ -243,7 +252,15 @@ class Anything:
         return self.replies.pop(0) if self.replies else Fault("disconnect")
 
 
-@given(sources(), st.lists(any_reply, min_size=1, max_size=6), budgets(), st.sampled_from(["inventory", "sample"]))
+@given(
+    sources(),
+    st.lists(good_reply, max_size=2).flatmap(
+        lambda begun: st.lists(any_reply | good_reply, min_size=1, max_size=5).map(lambda more: [*begun, *more])
+    ),
+    budgets() | st.just({}),
+    st.sampled_from(["inventory", "inventory", "sample"]),
+)
+@settings(max_examples=200)
 def test_no_answer_of_a_source_breaks_a_read(
     source: Source, replies: list[Response | Fault], limits: dict[str, int], intent: Any
 ) -> None:

@@ -15,6 +15,7 @@ from mutants.of_audit import AUDIT
 from mutants.of_canaries import CANARIES
 from mutants.of_executors import EXECUTORS
 from mutants.of_guards import GUARDS
+from mutants.of_laws import LAWS
 from mutants.of_reading import READING
 from mutants.of_sql import SQL
 from unabridged.contract import build_result
@@ -531,6 +532,7 @@ SOURCES: Final = (
 MUTANTS: Final = (
     *READER,
     *READING,
+    *LAWS,
     *CONTRACT,
     *AUDIT,
     *CANARIES,

@@ -88,6 +88,7 @@ def _in_a_child(name: str, mutant: Mutant | None, killers: Sequence[str]) -> dic
 def main(room: Room) -> None:
     """Runs the mutants that are named on stdin."""
     os.chdir(ROOT)
+    os.environ["HYPOTHESIS"] = "mutants"
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # importing all of them takes longer than the killers
     importlib.import_module(_ASYNCIO)
     load(room)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import subprocess
@@ -76,6 +77,17 @@ def test_a_wrong_program_is_killed_by_its_tests(mutant: Mutant, outcome_of: Call
 def test_each_mutant_has_a_name_and_a_killer_of_its_own() -> None:
     assert len({m.name for m in MUTANTS}) == len(MUTANTS) >= 25
     assert all(m.killers for m in MUTANTS)
+
+
+def test_every_law_kills_a_mutant() -> None:
+    laws = {
+        f"tests/laws/{file.name}::{node.name}"
+        for file in (TESTS / "laws").glob("test_*.py")
+        for node in ast.parse(file.read_text()).body
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
+    }
+    assert laws
+    assert laws - {killer for mutant in MUTANTS for killer in mutant.killers} == set()
 
 
 def test_a_target_that_is_gone_fails_loudly() -> None:
