@@ -92,6 +92,28 @@ def test_a_filter_that_is_sent_under_two_names_is_refused_since_one_of_them_coun
     assert asked == []
 
 
+class PagesByAlias(BaseModel):
+    """A schema whose model sends other names for a page and its size."""
+
+    limit: int = Field(9, alias="maxRows")
+    page: int = Field(1, alias="pageNo")
+    many: int = Field(9, alias="k")
+
+
+@pytest.mark.parametrize("says", [{"exhaustive": True}, {"judge": lambda rows, call: call.result(rows)}])
+@pytest.mark.parametrize("sent", [{"pageNo": 2}, {"maxRows": 0}, {"k": 0}])
+def test_a_part_that_is_asked_for_under_another_name_is_not_the_whole(sent: dict[str, Any], says: Any) -> None:
+    def list_orders(limit: int = 9, page: int = 1, many: int = 9) -> Any:
+        """Lists orders."""
+        return []
+
+    tool = StructuredTool.from_function(list_orders, args_schema=PagesByAlias)
+    reads = protect([tool], reads={"list_orders": {"resource": "orders", **says}})[0]
+    with session(f"paged-{sent}-{list(says)}"):
+        assert document(reads.invoke(call("list_orders", **sent)))["status"] == "unknown"
+        assert document(reads.invoke(call("list_orders")))["status"] == "complete"
+
+
 def test_the_key_of_a_lookup_may_be_given_by_the_framework_and_is_not_shown() -> None:
     def get_order(number: Annotated[str, InjectedToolArg], part: str = "all") -> Any:
         """Looks up an order."""

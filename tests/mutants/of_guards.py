@@ -64,6 +64,10 @@ GUARDS: Final = (
     Mutant("any size of a page may be the whole", "unabridged.contract.asked:_sizes",
            lambda _: lambda _args: [],
            ("tests/gate/test_values.py::test_a_call_that_asks_for_no_records_proves_no_absence",)),
+    Mutant("a page under another name is a filter that nobody sees", "unabridged.gate.declare:ReadSpec._paging",
+           lambda _: lambda _self, args: dict(args),
+           ("tests/langchain/test_judged_by.py::"
+            "test_a_part_that_is_asked_for_under_another_name_is_not_the_whole",), room="langchain"),
     Mutant("an argument may be sent under two names", "unabridged.gate.arguments:sent_twice",
            lambda _: lambda *_args, **_kwargs: [],
            ("tests/langchain/test_judged_by.py::"
@@ -82,6 +86,9 @@ GUARDS: Final = (
            lambda _: lambda call_id, _name, _args: call_id,
            (_LLAMAINDEX + "test_calls_without_ids_of_their_own_are_told_apart_by_their_arguments",),
            room="llamaindex"),
+    Mutant("what a ReAct agent left is no past", "unabridged_llamaindex.messages:_steps_in",
+           lambda _: lambda _message: iter(()),
+           (_LLAMAINDEX + "test_what_a_react_agent_left_in_a_memory_is_a_past_too",), room="llamaindex"),
     Mutant("the log of an agent ends where another agent begins", "unabridged_llamaindex.run:recording",
            lambda right: lambda _turn: right(type("Turn", (), {"audit": None})()),
            (_LLAMAINDEX + "test_the_log_of_an_agent_holds_for_the_agents_that_run_inside_it",), room="llamaindex"),

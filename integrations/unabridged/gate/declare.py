@@ -155,8 +155,10 @@ class ReadSpec:
         return may_be_all(self._paging(args), origin=origin)
 
     def _paging(self, args: Mapping[str, Any]) -> dict[str, Any]:
-        """Returns the arguments that are neither declared filters nor a key."""
-        return {name: v for name, v in args.items() if name not in (self.filters or {}) and name != self.key}
+        """Returns the arguments that are neither declared filters nor a key, under all of their names."""
+        told = {*(self.filters or ()), *(() if self.key is None else (self.key,))}
+        others = {n: v for n, v in args.items() if told.isdisjoint((n, self._aliases.get(n, n)))}
+        return {**others, **{self._aliases[n]: v for n, v in others.items() if n in self._aliases}}
 
     @property
     def key_filter(self) -> str | None:
