@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
-from typing import Any
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
 
 from llama_index.core.base.llms.types import ChatMessage, MessageRole, ToolCallBlock
 from unabridged.gate.history import PastCall
 
 Row = dict[str, Any]
 """A tool call as `name`, `args` and `id`."""
+_STEP: Final = re.compile(
+    r"^Action: (.+)\nAction Input: (\{.*\})\n"
+    r"Observation: (?:Tool (.+) not found\. Please select a tool that is available\.)?",
+    re.MULTILINE,
+)
+"""One step as `ReActAgent` writes it into the memory. (`llama_index.core.agent.react.types`: `get_content`)"""
 
 
 def calls_in(message: Any) -> list[Row]:
@@ -83,7 +91,26 @@ def results_in(messages: Iterable[Any]) -> list[PastCall]:
                 continue
             args = call.get("args", {})
             results.append(PastCall(name, args, known_as(call_id, call["name"], args) if call else call_id))
+        else:
+            results += _steps_in(message)
     return results
+
+
+def _steps_in(message: Any) -> Iterator[PastCall]:
+    """Yields the calls with results that a ReAct agent leaves in a memory: as the text of its reasoning."""
+    if isinstance(message, ChatMessage) and message.role == MessageRole.ASSISTANT:
+        for name, written, missing in _STEP.findall(message.content or ""):
+            if name != missing:
+                args = _literal(written)
+                yield PastCall(name, args, known_as(None, name, args))
+
+
+def _literal(written: str) -> dict[str, Any]:
+    try:
+        value = ast.literal_eval(written)
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 def _answered(calls: list[Row], call_id: Any) -> Row:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
-from llama_index.core.agent.workflow import AgentWorkflow, BaseWorkflowAgent, ToolCall
+from llama_index.core.agent.workflow import AgentWorkflow, BaseWorkflowAgent, ReActAgent, ToolCall
 from llama_index.core.instrumentation.dispatcher import active_instrument_tags  # type: ignore[attr-defined]
 from llama_index.core.memory import BaseMemory
 from llama_index.core.tools import BaseTool, ToolSelection
@@ -72,6 +72,7 @@ class Tools:
         by_name: the tools.
         whole: whether there are no others; a retriever of tools, or an agent that cannot be seen, may have more.
         workflow: what runs: what stands in a history may be of any of its agents.
+        in_text: whether the agent keeps its calls as text, without their ids.
         approve: who decides on a card, where the agent says so.
         audit: where events go, where the agent says so.
     """
@@ -79,6 +80,7 @@ class Tools:
     by_name: Mapping[str, Any]
     whole: bool = False
     workflow: Any = field(default=None, repr=False)
+    in_text: bool = False
     approve: Approver | None = None
     audit: AuditSink | None = None
 
@@ -192,8 +194,9 @@ async def _find(ctx: Context[Any], event: Any, *, name: str, waits: bool) -> Run
     if not isinstance(event, ToolCall) or event.tool_name != name:
         return Run(found, turn)
     call_id = known_as(event.tool_id, name, event.tool_kwargs)
-    if found is not None and call_id != event.tool_id:
-        found.note_call(event.tool_id)  # all that is known of it where the history does not show the call
+    shown = known_as(None, name, event.tool_kwargs) if tools.in_text else event.tool_id
+    if found is not None and call_id != shown:
+        found.note_call(shown)  # all that is known of it where the history does not show the call
     return Run(found, turn, call_id)
 
 
@@ -343,7 +346,10 @@ def tools_of(ctx: Any, agent: object) -> Tools:
         return Tools({}, workflow=workflow)
     found = {tool.metadata.get_name(): tool for tool in holder.tools or () if isinstance(tool, BaseTool)}
     approve, audit = getattr(holder, "approve", None), getattr(holder, "audit", None)
-    return Tools(found, whole=holder.tool_retriever is None, workflow=workflow, approve=approve, audit=audit)
+    return Tools(
+        found, whole=holder.tool_retriever is None, workflow=workflow, in_text=isinstance(holder, ReActAgent),
+        approve=approve, audit=audit,
+    )  # fmt: skip
 
 
 def _workflow_of(ctx: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import pytest
-from llama_index.core.agent.workflow import AgentWorkflow, FunctionAgent
+from llama_index.core.agent.workflow import AgentWorkflow, FunctionAgent, ReActAgent
 from llama_index.core.base.llms.types import ChatMessage, ToolCallBlock
 from llama_index.core.memory import ChatMemoryBuffer
 from llama_index.core.tools import AsyncBaseTool, FunctionTool, ToolMetadata, ToolOutput
@@ -212,5 +212,37 @@ async def test_calls_without_ids_of_their_own_are_told_apart_by_their_arguments(
     await agent.run("Read.", ctx=ctx)
     await agent.run("Wipe.", ctx=ctx, chat_history=await memory.aget_all())
     assert ["EVIDENCE_INCOMPLETE" in text for text in told(llm)[-3:]] == [True, False, False]
+    await agent.run("Wipe again.", ctx=ctx)
+    assert written == ["wiped", "wiped"]
+
+
+def thought(name: str, args: str) -> str:
+    return f"Thought: go on\nAction: {name}\nAction Input: {args}"
+
+
+async def test_what_a_react_agent_left_in_a_memory_is_a_past_too() -> None:
+    written: list[Any] = []
+
+    def list_orders(state: str) -> Any:
+        """Lists orders."""
+        return result(state=state)
+
+    def wipe() -> str:
+        """Wipes what was read."""
+        written.append("wiped")
+        return "wiped"
+
+    tools, done = [read_tool("orders")(list_orders), write_tool()(wipe)], "Thought: done\nAnswer: Done."
+    memory = ChatMemoryBuffer.from_defaults(llm=script())
+    read, write = thought("list_orders", '{"state": "it\'s open"}'), thought("wipe", "{}")
+    before = ReActAgent(tools=[list_orders], llm=script(read, thought("nope", "{}"), done))
+    await before.run("Read.", memory=memory)
+
+    llm = script(write, read, write, done, write, done)
+    agent = ReActAgent(tools=tools, llm=llm)
+    ctx = Context(agent)
+    await agent.run("Wipe.", ctx=ctx, memory=memory)
+    assert "EVIDENCE_INCOMPLETE" in str(llm.seen[1][-1].content)
+    assert written == ["wiped"]
     await agent.run("Wipe again.", ctx=ctx)
     assert written == ["wiped", "wiped"]
