@@ -275,6 +275,22 @@ def _one_by_one(path: Path) -> Verification:
     return verifying._verification(walk, [(1, path)])
 
 
+def test_intents_that_were_begun_again_stand_where_they_were_begun_last(tmp_path: Path) -> None:
+    path = tmp_path / "audit.jsonl"
+    for events in ([intent(1), intent(2), intent(3)], [outcome(1), intent(2)], [intent(1)]):
+        with opened(path) as log:  # an open log writes no event twice
+            for number in range(1_000, 1_099):
+                log.write(intent(number))
+                log.write(outcome(number))
+            for event in events:
+                log.write(event)
+    written(path, 300, start=2_000)
+    found = verify(path)
+    assert found == _one_by_one(path)
+    assert [int(it.ref, 16) for it in found.open_intents] == [3, 2, 1]
+    assert [it.line for it in found.open_intents] == [202, 402, 601]
+
+
 def test_an_anchor_that_does_not_fit_is_placed_at_its_line_also_within_a_block(long_log: Path) -> None:
     found = verify(long_log, anchors=[Anchor(n, "0" * 64) for n in (1_234, 150, 7_000)])
     assert [(it.rule, it.line, it.n) for it in found.findings] == [("anchor", n, n) for n in (150, 1_234, 7_000)]

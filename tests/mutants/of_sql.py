@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
+import sqlalchemy as sa
 from mutants.mutating import Mutant
 from unabridged.evidence.scope import Digest
+from unabridged.evidence.sql.database import EPOCH, from_us
+from unabridged.evidence.sql.tables import tickets
 
 _LEDGER: Final = "tests/evidence/sql/test_sql_ledger.py::"
 _DESK: Final = "tests/evidence/sql/test_sql_desk.py::"
@@ -26,6 +30,21 @@ def _nobody_is_waited_for(right: Any) -> Any:
 
 def _nothing_is_spent(_: Any) -> Any:
     return lambda *_args: True
+
+
+def _row_counts(right: Any) -> Any:
+    """A desk that believes what a row says of the end of its ticket."""
+
+    def found(self: Any, link: Any, token: object, session: str) -> Any:
+        ticket = right(self, link, token, session)
+        row = link.first(sa.select(tickets).where(tickets.c.name == self._name(token)))
+        return ticket and replace(ticket, expires_at=from_us(row.expires_us))
+
+    return found
+
+
+def _databases_clock_alone_counts(right: Any) -> Any:
+    return lambda self, token, **how: right(self, token, **{**how, "now": EPOCH})
 
 
 def _values_stay(_: Any) -> Any:
@@ -75,6 +94,10 @@ SQL: Final = (
     Mutant("sql: a ticket is redeemed twice", "unabridged.evidence.sql.desk:SqlDesk._spend", _nothing_is_spent,
            (_DESK + "test_a_ticket_of_one_process_is_redeemed_in_another_and_once",
             "tests/evidence/test_tickets.py::test_a_ticket_is_redeemed_as_often_as_it_says_also_when_many_try_at_once")),
+    Mutant("sql: a row says when its ticket ends", "unabridged.evidence.sql.desk:SqlDesk._found", _row_counts,
+           (_DESK + "test_a_ticket_ends_when_it_was_made_out_to_end_whatever_its_row_says",)),
+    Mutant("sql: a clock set back makes a ticket good again", "unabridged.evidence.sql.desk:SqlDesk.look",
+           _databases_clock_alone_counts, (_DESK + "test_a_clock_that_is_set_back_makes_no_ticket_good_again",)),
     Mutant("sql: values stand in the ledger", "unabridged.evidence.scope:Mask.key", _values_stay, (_TOLD,)),
     Mutant("sql: a continuation tells of records", "unabridged.evidence.sql.events:_TOLD", lambda _: {}, (_TOLD,)),
     Mutant("sql: what was taken back stays in the replica", "unabridged.evidence.sql.ledger:SqlLedger._give_up",

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import compress
+from operator import itemgetter
 from typing import Final
 
 from .chain import SEGMENT, Chain
@@ -51,7 +52,7 @@ class Run:
     hash: str
     """What the line behind the last is linked to."""
     open: dict[bytes, int]
-    """The references of intents without an outcome, and their place in the run, from 0."""
+    """The references of intents without an outcome, and their place in the run, from 0; in the order of places."""
     outcomes: bytes
     """The references of all outcomes, joined by spaces."""
     hashes: dict[int, str]
@@ -132,7 +133,8 @@ def _is_usual(heads: bytes, width: int, first: int, digits: int) -> bool:
             return False
     last = first + count - 1
     return last < 10**digits and all(
-        heads[_N - _HEAD + place :: width] == _digits(first, last, 10 ** (digits - 1 - place)) for place in range(digits)
+        heads[_N - _HEAD + place :: width] == _digits(first, last, 10 ** (digits - 1 - place))
+        for place in range(digits)
     )
 
 
@@ -190,4 +192,5 @@ def _acts(refs: list[bytes], kinds: bytes) -> tuple[dict[bytes, int], list[bytes
     if _INTENT not in last.values():
         return {}, outcomes
     opened = {ref for ref, kind in last.items() if kind == _INTENT}
-    return {ref: place for place, ref in enumerate(refs) if ref in opened and kinds[place] == _INTENT}, outcomes
+    begun = {ref: place for place, ref in enumerate(refs) if ref in opened and kinds[place] == _INTENT}
+    return dict(sorted(begun.items(), key=itemgetter(1))), outcomes

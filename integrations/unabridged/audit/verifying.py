@@ -114,7 +114,7 @@ class _Walk:
         for ref in [ref for ref in self.open if ref in run.outcomes] if few else run.outcomes.split(b" "):
             self.open.pop(ref, None)
         for ref, place in run.open.items():
-            self.open[ref] = (self.file, first + place)
+            self._opened(ref, first + place)
 
     def one(self, raw: bytes, line: Line, fd: int, start: int) -> None:
         """Takes a line of the right form that begins at an offset."""
@@ -141,9 +141,14 @@ class _Walk:
     def _acts(self, line: Line) -> None:
         ref = line.ref.encode()
         if line.kind == "intent":
-            self.open[ref] = (self.file, self.line)
+            self._opened(ref, self.line)
         elif line.kind == "outcome":
             self.open.pop(ref, None)
+
+    def _opened(self, ref: bytes, line: int) -> None:
+        """Notes an intent; one that was begun again stands where it was begun last."""
+        self.open.pop(ref, None)
+        self.open[ref] = (self.file, line)
 
     def torn(self, start: int, lines: int = 1) -> None:
         """Takes lines that have not the form: a crash left them, and a seal must follow, or somebody wrote them."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from evidence.made_ledgers import Clock, file_ledger
-from evidence.made_reads import AT, made
+from evidence.made_reads import AT, at, made
 from unabridged.contract import InvalidInput, TicketRefused
 from unabridged.evidence import Session, WriteIntent, session
 
@@ -73,6 +73,29 @@ def test_the_clock_of_the_database_ends_a_ticket(pair: tuple[Session, Session], 
     clock.advance(60)
     with pytest.raises(TicketRefused):
         two.ledger.desk.look(token, kind="reference", session=two.key.digest, now=AT)
+
+
+def test_a_clock_that_is_set_back_makes_no_ticket_good_again(pair: tuple[Session, Session], clock: Clock) -> None:
+    one, two = pair
+    token = one.tickets.issue("reference", ttl_s=60)
+    clock.advance(3_600)
+    assert one.tickets.now() == clock()
+    clock.advance(-3_599)
+    for verb in (one.tickets.look, two.tickets.redeem):
+        with pytest.raises(TicketRefused):
+            verb(token, kind="reference")
+
+
+def test_a_ticket_ends_when_it_was_made_out_to_end_whatever_its_row_says(
+    pair: tuple[Session, Session], path: Path, clock: Clock
+) -> None:
+    one, _ = pair
+    token = one.tickets.issue("reference", ttl_s=60)
+    change(path, "UPDATE unabridged_tickets SET expires_us = expires_us + 3600000000")
+    assert one.tickets.look(token, kind="reference").expires_at == at(60)
+    clock.advance(60)
+    with pytest.raises(TicketRefused):
+        one.tickets.redeem(token, kind="reference")
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 A row holds a keyed hash of the token and a seal: what the ticket stands for, under a key that is made from the token
 and from the ledger's key. Whoever reads the table learns whose session it is by a digest, how often it may still be
-used and when it ends.
+used and when it ends. Whoever writes to it can end a ticket or give back its uses, and change nothing else.
 """
 
 from __future__ import annotations
@@ -65,10 +65,10 @@ class SqlDesk:
         self, token: object, *, kind: TicketKind, session: str, action: str | None = None,
         audience: str | None = None, issuer: str = ISSUER, now: datetime,
     ) -> Ticket:  # fmt: skip
-        """Returns the ticket of a token and spends nothing; the moment is the database's."""
+        """Returns the ticket of a token and spends nothing; the moment is the database's, and no earlier than `now`."""
         with self._database.transaction(reads=True) as link:
             ticket = self._found(link, token, session)
-            moment = from_us(link.now_us)
+            moment = max(from_us(link.now_us), now)
         if ticket is None or not ticket.holds(
             kind=kind, session=session, action=action, audience=audience, issuer=issuer, now=moment
         ):
@@ -115,7 +115,7 @@ class SqlDesk:
         told = _open(self._key, str(token), row.sealed)
         if told is None or row.owner != self._owner_of(told["session"]):
             return None
-        return replace(Ticket(**{**told, "expires_at": from_us(row.expires_us)}), uses=row.uses)
+        return replace(Ticket(**told), uses=row.uses)
 
     def _make_room(self, link: Link) -> None:
         count = link.rows(_COUNT)[0][0]
@@ -152,8 +152,9 @@ def _open(key: bytes, token: str, sealed: bytes) -> dict[str, Any] | None:
     if not hmac.compare_digest(tag, hmac.digest(tag_key, body, "sha256")):
         return None
     told = json.loads(bytes(a ^ b for a, b in zip(body, stream, strict=True)))
-    names = ("kind", "session", "action", "audience", "issuer", "expires_us", "payload")
-    return {name: value for name, value in zip(names, told, strict=True) if name != "expires_us"}
+    names = ("kind", "session", "action", "audience", "issuer", "expires_at", "payload")
+    found = dict(zip(names, told, strict=True))
+    return {**found, "expires_at": from_us(found["expires_at"])}
 
 
 def _keys(key: bytes, token: str, length: int) -> tuple[bytes, bytes]:
