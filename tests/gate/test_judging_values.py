@@ -100,16 +100,30 @@ def test_a_judge_of_any_fitting_form_is_taken(judge: Any) -> None:
     assert ReadSpec(resource="orders", judge=judge).may_be_complete()
 
 
-@pytest.mark.parametrize("name", ["max_results", "maxResults", "pageSize", "num_results"])
+@pytest.mark.parametrize(
+    "name",
+    ["max_results", "maxResults", "pageSize", "num_results", "PageSize", "page-size", "maxRows", "rows_per_page"],
+)
 def test_a_whole_of_so_many_records_is_no_whole(name: str) -> None:
     s = fresh()
     assert told(read(ROWS, {name: 3}, exhaustive=True, session=s))["status"] == "unknown"
     assert dict(s.reads[0].filters) == {}
 
 
-@pytest.mark.parametrize(("name", "value"), [("skip", 10), ("page_number", 2), ("nextToken", "c2"), ("startAt", 50)])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("skip", 10), ("page_number", 2), ("nextToken", "c2"), ("startAt", 50), ("pageNo", 2), ("Page", 2),
+     ("page_index", 2), ("starting_after", "ord_9"), ("nextCursor", "c"), ("continuationToken", "t")],
+)  # fmt: skip
 def test_a_whole_from_a_later_place_on_is_no_whole(name: str, value: Any) -> None:
     assert told(read(ROWS, {name: value}, exhaustive=True))["status"] == "unknown"
+
+
+@pytest.mark.parametrize("name", ["start_at", "after", "since", "count", "top", "sizes", "paged"])
+def test_what_is_only_named_a_little_like_a_place_or_a_size_is_a_filter(name: str) -> None:
+    s = fresh()
+    assert told(read(ROWS, {name: "2024-01-01"}, exhaustive=True, session=s))["status"] == "complete"
+    assert dict(s.reads[0].filters) == {name: "2024-01-01"}
 
 
 class Colour(enum.Enum):

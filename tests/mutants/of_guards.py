@@ -68,6 +68,9 @@ GUARDS: Final = (
            lambda _: lambda _self, args: dict(args),
            ("tests/langchain/test_judged_by.py::"
             "test_a_part_that_is_asked_for_under_another_name_is_not_the_whole",), room="langchain"),
+    Mutant("a page is known in one spelling only", "unabridged.contract.asked:_plain", lambda _: lambda name: name,
+           ("tests/gate/test_judging_values.py::test_a_whole_of_so_many_records_is_no_whole",
+            "tests/gate/test_judging_values.py::test_a_whole_from_a_later_place_on_is_no_whole")),
     Mutant("an argument may be sent under two names", "unabridged.gate.arguments:sent_twice",
            lambda _: lambda *_args, **_kwargs: [],
            ("tests/langchain/test_judged_by.py::"

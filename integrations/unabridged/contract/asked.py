@@ -1,4 +1,7 @@
-"""Arguments of a call that say how much of a list is asked for, and from where on; they are known by their names."""
+"""Arguments of a call that say how much of a list is asked for, and from where on; they are known by their names.
+
+A name is known in every spelling: `page_size`, `pageSize`, `PageSize` and `page-size` are one.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +9,39 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 SIZES: Final = (
-    "limit", "page_size", "per_page", "size", "top_k", "k", "max_results", "max_items", "max_records", "num_results",
-    "pageSize", "perPage", "topK", "maxResults", "maxItems",
+    "limit", "page_size", "per_page", "size", "top_k", "k", "max_results", "max_items", "max_records", "max_rows",
+    "max_count", "num_results", "num_records", "num_items", "num_rows", "page_limit", "result_limit", "record_limit",
+    "row_limit", "item_limit", "items_per_page", "results_per_page", "records_per_page", "rows_per_page",
 )  # fmt: skip
 PLACES: Final = (
-    "cursor", "page_token", "offset", "page", "skip", "page_number", "next_token", "pageToken", "pageNumber",
-    "nextToken", "nextPageToken", "startAt",
+    "cursor", "page_token", "offset", "page", "skip", "page_number", "page_no", "page_num", "page_index", "page_cursor",
+    "page_offset", "next_token", "next_page_token", "next_page", "next_cursor", "after_cursor", "before_cursor",
+    "start_cursor", "end_cursor", "continuation_token", "continuation", "start_index", "start_row", "start_offset",
+    "row_offset", "first_result", "starting_after", "ending_before", "skip_token", "scroll_id", "pageToken",
+    "pageNumber", "nextToken", "nextPageToken", "startAt",
 )  # fmt: skip
+_START_AT: Final = "startAt"
+"""A place in this spelling alone: elsewhere `start_at` is a time."""
 _DIGITS: Final = 18
-_PAGES: Final = ("page", "page_number", "pageNumber")
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", "").replace("-", "").casefold()
+
+
+_SIZES: Final = frozenset(map(_plain, SIZES))
+_PLACES: Final = frozenset(_plain(name) for name in PLACES if name != _START_AT)
+_PAGES: Final = frozenset(map(_plain, ("page", "page_number", "page_no", "page_num", "page_index")))
+
+
+def is_size(name: str) -> bool:
+    """Tells whether an argument of this name says how much is asked for."""
+    return _plain(name) in _SIZES
+
+
+def is_place(name: str) -> bool:
+    """Tells whether an argument of this name says from where on is asked."""
+    return name == _START_AT or _plain(name) in _PLACES
 
 
 def size_in(args: Mapping[str, Any]) -> int | None:
@@ -23,7 +50,7 @@ def size_in(args: Mapping[str, Any]) -> int | None:
 
 
 def _sizes(args: Mapping[str, Any]) -> list[Any]:
-    return [args[name] for name in SIZES if args.get(name) not in (None, "")]
+    return [value for name, value in args.items() if is_size(name) and value not in (None, "")]
 
 
 def _size(value: Any) -> int | None:
@@ -47,11 +74,10 @@ def may_be_all(args: Mapping[str, Any], *, origin: int | None = None) -> bool:
     """
     if None in map(_size, _sizes(args)):
         return False
-    for name in PLACES:
-        value = args.get(name)
-        if value is None or value == "":
+    for name, value in args.items():
+        if not is_place(name) or value is None or value == "":
             continue
-        starts = (0, 1) if origin is None and name in _PAGES else (origin or 0,)
+        starts = (0, 1) if origin is None and _plain(name) in _PAGES else (origin or 0,)
         if str(value) not in map(str, starts) or isinstance(value, bool):
             return False
     return True

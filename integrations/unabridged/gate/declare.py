@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from unabridged.actions.approvals import Threshold
 from unabridged.contract import InvalidInput, json_equal
-from unabridged.contract.asked import PLACES, SIZES, may_be_all, size_in
+from unabridged.contract.asked import is_place, is_size, may_be_all, size_in
 from unabridged.evidence import Selected, WriteIntent
 
 from .arguments import jsonable
@@ -22,8 +22,7 @@ from .judges import check_judge
 if TYPE_CHECKING:
     from unabridged.actions import Action
 
-NOT_FILTERS: Final = frozenset({*SIZES, *PLACES, "deadline_s"})
-"""Arguments of these names say how much is read, not what (`DESIGN.md`, Effects)."""
+_DEADLINE: Final = "deadline_s"
 HIDDEN: Final = "<hidden>"
 MAX_DEADLINE_S: Final = 300.0
 _LONGEST_NAME: Final = 200
@@ -130,14 +129,17 @@ class ReadSpec:
         The key of a lookup is always one of them, whatever it is called: without it the read would speak of everything.
         """
         renames = self.filters or {}
-        dropped = NOT_FILTERS | set(self.not_filters)
         if self._aliases:
             args = {self._aliases.get(name, name): value for name, value in args.items()}
         return {
             renames.get(name, name): value
             for name, value in args.items()
-            if value is not None and (name in renames or name == self.key or name not in dropped)
+            if value is not None and (name in renames or name == self.key or self._is_filter(name))
         }
+
+    def _is_filter(self, name: str) -> bool:
+        """Tells whether an argument of this name says what is read, and not how much (`DESIGN.md`, Effects)."""
+        return not (name in self.not_filters or name == _DEADLINE or is_size(name) or is_place(name))
 
     def size_of(self, args: Mapping[str, Any]) -> int | None:
         """Returns how many records a call asked for, where it said so."""
