@@ -34,3 +34,5 @@ SOURCES: Final[dict[str, Source]] = {
 }
 CASES: Final = [(name, way) for name, source in SOURCES.items() for way in source.ways]
 """Every source with every way that its read can go."""
+PASSES: Final = ("dies", "hangs")
+"""Ways that end in what nobody may swallow."""

@@ -3,84 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
-from actions.executors.wire import Heard, Wire, wire
-from actions.executors.wire import said as response
-from canaries import langchain_desk, llamaindex_desk
-from canaries.desk import ANSWER, GOOD, MODES, act, heard, orders, refund, said
+from actions.executors.wire import wire
+from canaries.desk import GOOD, MODES, act, heard, orders, refund
+from canaries.over_http import HTTP, TOKEN, Holding, http_of
 from canaries.places import placed
-from canaries.watching import IDS, KEY, SAID, UP, Watch, found_in, not_of_model
-from chat_scripts import calls
-from langgraph.checkpoint.memory import InMemorySaver
-from unabridged.actions.executors import FromCallable, HttpExecutor, ProcessExecutor, Route
-from unabridged_langchain import CoverageMiddleware
+from canaries.watching import IDS, Watch, found_in
+from unabridged.actions.executors import ProcessExecutor
 
 both_ways = pytest.mark.parametrize("is_async", [False, True])
-TOKEN = f"{KEY}token"
-ROUTE = Route(
-    "POST", "/orders/{target}/refund", body=["mail", "cents"], unused=["low", "high"],
-    idempotency_header="Idempotency-Key",
-)  # fmt: skip
-_CUT = b"HTTP/1.1 200 X\r\ncontent-length: 999\r\n\r\n" + json.dumps(ANSWER).encode()
-
-
-def _later(heard: Heard) -> bytes:
-    return response(429, {"error": said(TOKEN)}, retry_after="0") if heard.number == 0 else response(200, ANSWER)
-
-
-HTTP: dict[str, bytes | Callable[[Heard], bytes]] = {
-    "valid": response(200, ANSWER, x_note=f"{UP}header"),
-    "rejected": response(400, {"error": said(TOKEN)}, www_authenticate=f"{SAID}realm"),
-    "failing": response(500, said(TOKEN)),
-    "retry": _later,
-    "other form": response(200, {"ref": f"{UP}ref", "queued": f"{UP}queued", "customer": [f"{UP}customer"]}),
-    "free text": response(200)[:-4].replace(b"content-length: 0", b"content-length: 6") + b"\r\n\r\nqzup x",
-    "cut": _CUT,
-    "gone": lambda _: b"",
-    "redirect": response(302, None, location=f"https://{UP}.example/{SAID}?token={TOKEN}"),
-    "slow": b"",
-    "no credential": b"",
-    "no place": b"",
-}
-
-
-def _no_credential() -> str:
-    raise KeyError(said(TOKEN))
-
-
-def http_of(server: Wire, way: str) -> HttpExecutor:
-    """Returns the executor as a way needs it."""
-    route = Route("POST", "/orders/{target}", unused=["mail"]) if way == "no place" else ROUTE
-    credential = FromCallable(_no_credential if way == "no credential" else lambda: TOKEN)
-    options = {"timeout_s": 0.2} if way == "slow" else {}
-    return HttpExecutor(origin=server.origin, routes={"refund": route}, credential=credential, **options)
-
-
-class Holding:
-    """An answer that does not come before the test is over."""
-
-    mode = "hangs"
-
-    def __init__(self) -> None:
-        self.holds, self._over, self._loop = asyncio.Event(), threading.Event(), asyncio.get_running_loop()
-
-    def __call__(self, _: Heard) -> bytes:
-        self._loop.call_soon_threadsafe(self.holds.set)
-        self._over.wait(60)
-        return b""
-
-    def __enter__(self) -> Holding:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
 
 
 @both_ways
@@ -114,36 +48,6 @@ async def test_a_request_that_is_cancelled_leaves_no_value_and_no_credential(tmp
         watch.raised(cancelled.value)
     assert server.heard
     assert (watch.leaks(), place.leaks()) == ({}, {})
-
-
-@both_ways
-@pytest.mark.parametrize("way", ["valid", "rejected", "free text", "cut", "hangs"])
-@pytest.mark.parametrize("room", ["langchain", "llamaindex"])
-async def test_an_agent_learns_of_a_request_what_was_declared(
-    room: str, way: str, is_async: bool, tmp_path: Path
-) -> None:
-    if way == "hangs" and not is_async:
-        pytest.skip("what is not awaited cannot be cancelled")
-    upstream: Any = SimpleNamespace(mode=way)
-    with Holding() as never, wire(never if way == "hangs" else HTTP[way]) as server:
-        upstream.holds = never.holds
-        executor = http_of(server, way)
-        with placed("memory", tmp_path) as place:
-            if room == "langchain":
-                task: Any = await langchain_desk.follow(
-                    langchain_desk.tools_of(executor, "action", is_async=is_async, approval="always"),
-                    [calls(("list_orders", {"owner": None})), calls(("refund", GOOD))], upstream, is_async=is_async,
-                    layers=[CoverageMiddleware()], saver=InMemorySaver(),
-                )  # fmt: skip
-            else:
-                tools = llamaindex_desk.tools_of(executor, "action", is_async=is_async, approval="always")
-                turns = [[("list_orders", {})], [("refund", GOOD)]]
-                task = await llamaindex_desk.follow(tools, turns, upstream)
-    assert (task.died is None) == (way != "hangs")
-    assert server.heard
-    assert task.told() == {}
-    assert not_of_model(task.found.places) == {}
-    assert (task.watch.leaks(), place.leaks()) == ({}, {})
 
 
 @pytest.fixture(scope="module")

@@ -8,12 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from canaries import langchain_desk, llamaindex_desk
 from canaries.desk import orders
 from canaries.places import placed
-from canaries.upstream import Upstream
 from canaries.watching import SENT, UP, Watch, customer, found_in, places
-from chat_scripts import calls
 from langchain_core.messages import AIMessage
 from unabridged.contract import InvalidInput
 
@@ -110,6 +107,9 @@ def list_orders() -> Any:
 async def test_an_agent_of_langchain_whose_answer_is_sent_back_learns_what_to_mend_and_no_value(
     is_async: bool, tmp_path: Path
 ) -> None:
+    from canaries import langchain_desk
+    from canaries.upstream import Upstream
+    from chat_scripts import calls
     from unabridged_langchain import CoverageMiddleware, protect
 
     reads = {"list_orders": {"resource": "orders", "fields": ["id"]}}
@@ -128,6 +128,7 @@ async def test_an_agent_of_langchain_whose_answer_is_sent_back_learns_what_to_me
 
 
 def test_a_model_of_llamaindex_whose_parser_sends_back_its_answer_takes_no_value_along(tmp_path: Path) -> None:
+    from canaries import llamaindex_desk
     from llama_index.core import PromptTemplate
     from llama_scripts import script
     from unabridged_llamaindex import CoverageOutputParser, UnsupportedAnswer

@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
-from canaries import langchain_desk, llamaindex_desk
-from canaries.desk import GOOD, Provider, refund
-from canaries.places import Place, placed
-from canaries.shelf import CASES, SOURCES
+from canaries.places import placed
+from canaries.shelf import CASES, PASSES, SOURCES
 from canaries.upstream import MAIL, Upstream, reads_of
-from canaries.watching import IDS, TheirOwn, Watch, beyond_scope, found_in, not_of_model
-from chat_scripts import calls
-from langgraph.checkpoint.memory import InMemorySaver
+from canaries.watching import IDS, TheirOwn, Watch, beyond_scope, found_in
 from unabridged.gate import Entered, Gate
 from unabridged.gate.boundary import arun_body, run_body
 from unabridged.gate.declarations import declarations
-from unabridged_langchain import CoverageMiddleware
 
 every_way = pytest.mark.parametrize(("name", "way"), CASES)
-PASSES = ("dies", "hangs")
-"""Ways that end in what nobody may swallow."""
 
 
 @every_way
@@ -55,100 +47,3 @@ async def test_no_read_that_a_tool_makes_lets_a_value_out(name: str, way: str, t
     assert {hit for hit in found_in(told) if not hit.startswith(IDS)} == set()
     assert [read.status for read in place.session.reads], "and it left evidence"
     assert (watch.leaks(but=source.others), place.leaks()) == ({}, {})
-
-
-ENDS = [case for case in CASES if case[1] in PASSES]
-TOLD = sorted({way for _, way in CASES if way not in PASSES})
-
-
-@dataclass
-class Reads:
-    """The reads of several sources as tools of one agent, each of a resource of its own, with a refund after them."""
-
-    way: str
-    folder: Path
-    names: list[str]
-    provider: Provider = field(default_factory=Provider)
-
-    def __post_init__(self) -> None:
-        self.ups = {name: Upstream(self.way) for name in self.names}
-        self.covering = [name for name in self.names if SOURCES[name].covers or self.way != "valid"]
-
-    @classmethod
-    def all_that(cls, way: str, folder: Path, *, but_awaited: bool = False) -> Reads:
-        """Returns all reads that can go this way."""
-        names = [n for n, each in SOURCES.items() if way in each.ways and not (but_awaited and each.is_async)]
-        return cls(way, folder, names)
-
-    def tools(self, protect: Any, action_tool: Any) -> list[Any]:
-        """Returns the tools, protected by a room."""
-        tools = [SOURCES[name].tool(self.ups[name], self.folder, name=f"look_up_{name}") for name in self.names]
-        reads = {f"look_up_{n}": {"resource": n, "fields": SOURCES[n].shown} for n in self.names}
-        relies_on = self.covering or self.names
-        return [*protect(tools, reads=reads),
-                action_tool(refund(self.provider, approval="always", relies_on=relies_on))]  # fmt: skip
-
-    def turns(self) -> list[list[tuple[str, dict[str, Any]]]]:
-        """Returns what a model asks for: all reads at once, then the refund."""
-        return [[(f"look_up_{name}", {"mail": MAIL}) for name in self.names], [("refund", GOOD)]]
-
-    def others(self) -> tuple[str, ...]:
-        """Returns the loggers of client libraries."""
-        return tuple(other for name in self.names for other in SOURCES[name].others)
-
-    def check(self, task: Any, place: Place) -> None:
-        """Checks that everything ran, and that no value came out."""
-        assert all(up.commands for up in self.ups.values()) or self.way == "invalid", "each was asked"
-        assert (task.died is None) == (self.way not in PASSES)
-        assert task.died is not None or {read.resource for read in place.session.reads} >= set(self.names)
-        assert bool(self.provider.commands) == (self.way == "valid")
-        assert place.cards or self.way != "valid", "a person was told what was read"
-        assert task.told() == {}
-        assert task.died is not None or not_of_model(task.found.places) == {}
-        assert (task.watch.leaks(but=self.others()), place.leaks()) == ({}, {})
-
-
-async def with_langchain(reads: Reads, *, is_async: bool) -> None:
-    from unabridged_langchain import action_tool, protect
-
-    with placed("memory", reads.folder) as place:
-        task = await langchain_desk.follow(
-            reads.tools(protect, action_tool), [calls(*asked) for asked in reads.turns()],
-            next(iter(reads.ups.values())), is_async=is_async, layers=[CoverageMiddleware()], saver=InMemorySaver(),
-        )  # fmt: skip
-    reads.check(task, place)
-
-
-async def with_llamaindex(reads: Reads) -> None:
-    from unabridged_llamaindex import action_tool, protect
-
-    with placed("memory", reads.folder) as place:
-        task = await llamaindex_desk.follow(
-            reads.tools(protect, action_tool), reads.turns(), next(iter(reads.ups.values()))
-        )
-    reads.check(task, place)
-
-
-@pytest.mark.parametrize("is_async", [False, True])
-@pytest.mark.parametrize("way", TOLD)
-async def test_an_agent_of_langchain_that_reads_everywhere_lets_no_value_out(
-    way: str, is_async: bool, tmp_path: Path
-) -> None:
-    reads = Reads.all_that(way, tmp_path, but_awaited=not is_async)
-    if reads.names:
-        await with_langchain(reads, is_async=is_async)
-
-
-@pytest.mark.parametrize("way", TOLD)
-async def test_an_agent_of_llamaindex_that_reads_everywhere_lets_no_value_out(way: str, tmp_path: Path) -> None:
-    await with_llamaindex(Reads.all_that(way, tmp_path))
-
-
-@pytest.mark.parametrize(("name", "way"), ENDS)
-async def test_a_read_that_ends_the_run_of_langchain_lets_no_value_out(name: str, way: str, tmp_path: Path) -> None:
-    await with_langchain(Reads(way, tmp_path, [name]), is_async=SOURCES[name].is_async)
-
-
-@pytest.mark.parametrize(("name", "way"), ENDS)
-async def test_a_read_that_ends_the_run_of_llamaindex_lets_no_value_out(name: str, way: str, tmp_path: Path) -> None:
-    await with_llamaindex(Reads(way, tmp_path, [name]))
