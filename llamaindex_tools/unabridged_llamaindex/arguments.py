@@ -5,14 +5,16 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Self
 
 from llama_index.core.tools import BaseTool, FunctionTool
 from pydantic import BaseModel, Field, ValidationError, create_model
+from pydantic.fields import FieldInfo
 from unabridged.contract import InvalidInput
-from unabridged.gate.arguments import Problem, aliases_of, defaults_of, problems_of, undeclared
+from unabridged.contract.asked import paging_in
+from unabridged.gate.arguments import Problem, aliases_of, defaults_of, problems_of, sent_twice, undeclared
 from unabridged.gate.declare import ReadSpec, Spec, check_arguments
 from workflows import Context
 
@@ -69,6 +71,7 @@ class Parameters:
         takes: the names that the body takes; `None` when it takes any.
         checked: whether they are checked here; an action checks its own.
         unsent: the values that the code gives to its parameters where a call does not.
+        aliases: the other names under which arguments are sent, each with that of its field.
     """
 
     schema: type[BaseModel] | None
@@ -80,16 +83,20 @@ class Parameters:
     takes: frozenset[str] | None = None
     checked: bool = True
     unsent: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    aliases: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, tool: BaseTool, *, wraps: BaseTool) -> Self:
         """Returns the parameters of a tool, which may show more of them than the one it wraps."""
         schema = tool.metadata.fn_schema
         properties = tuple(tool.metadata.get_parameters_dict().get("properties", {}))
+        aliases = {} if schema is None else aliases_of(schema.model_fields)
         if not isinstance(tool, FunctionTool):
             takes = frozenset(wraps.metadata.get_parameters_dict().get("properties", {}))
-            unsent = defaults_of(getattr(wraps, "call", wraps.__call__), properties)
-            return cls(schema, frozenset(properties), properties, takes=takes, unsent=unsent)
+            unsent = _unsent(
+                getattr(wraps, "call", wraps.__call__), schema, {*properties, *aliases.values()}, is_filled=True
+            )
+            return cls(schema, frozenset(properties), properties, takes=takes, unsent=unsent, aliases=aliases)
         context, fixed = tool.ctx_param_name, dict(tool.partial_params)
         parameters = inspect.signature(tool.real_fn).parameters.values()
         order = tuple(p.name for p in parameters if p.kind in _POSITIONAL and p.name != context and p.name not in fixed)
@@ -102,13 +109,9 @@ class Parameters:
             dict(tool._field_defaults),
             context,
             None if any_name else frozenset(p.name for p in parameters),
-            unsent=defaults_of(tool.real_fn, properties),
+            unsent=_unsent(tool.real_fn, schema, {*properties, *aliases.values()}, is_filled=any_name),
+            aliases=aliases,
         )
-
-    @property
-    def aliases(self) -> dict[str, str]:
-        """The other names under which arguments are sent, each with that of its field."""
-        return {} if self.schema is None else aliases_of(self.schema.model_fields)
 
     def check(self, spec: Spec, *, tool: str) -> None:
         """Refuses a declaration that names an argument which the tool, told by its name, does not have."""
@@ -116,10 +119,21 @@ class Parameters:
             known = {*self.declared, *self.fixed, *self.defaults, *self.aliases.values()}
             check_arguments(spec, known, tool=tool)
 
-    def of_a_read(self, spec: ReadSpec) -> dict[str, Any]:
+    def taken_besides(self, sent: Iterable[str], *, names: Container[str]) -> dict[str, Any]:
+        """Returns the values that the code takes for the named fields where a call sends none, under whatever name."""
+        aliases = self.aliases
+        told = {aliases.get(name, name) for name in sent}
+        unsent = {aliases.get(n, n): (n, v) for n, v in {**self.unsent, **self.defaults}.items()}
+        return dict(found for name, found in unsent.items() if name in names and name not in told)
+
+    @property
+    def paging(self) -> dict[str, Any]:
+        """The pages and sizes that the tool takes where no model sends any."""
+        return paging_in({**self.unsent, **self.defaults, **self.fixed})
+
+    def of_a_read(self, spec: ReadSpec, sent: Iterable[str]) -> dict[str, Any]:
         """Returns what a read is told apart by although no model sends it: what the author has set, a default key."""
-        unsent = {**self.unsent, **self.defaults}
-        default = {} if spec.key is None else {n: v for n, v in unsent.items() if self.aliases.get(n, n) == spec.key}
+        default = {} if spec.key is None else self.taken_besides(sent, names=(spec.key,))
         return {**default, **{n: v for n, v in self.fixed.items() if n in spec.takes()}}
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Sent:
@@ -145,6 +159,8 @@ class Parameters:
             problems = undeclared(sent, declared=sent if is_open else self.declared, fixed=self.fixed)
             if problems:
                 return tuple(problems)
+        if self.aliases and (twice := sent_twice([*sent, *self.fixed], aliases=self.aliases)):
+            return tuple(twice)
         if schema is None:
             return ()
         try:
@@ -170,6 +186,32 @@ class Parameters:
             return Given((), ready), None
         del ready[DEADLINE]
         return Given((), ready), deadline_s
+
+
+def _unsent(code: Any, schema: type[BaseModel] | None, names: Container[str], *, is_filled: bool) -> dict[str, Any]:
+    """Returns the values that a body takes for what a call does not send.
+
+    Args:
+        code: what is called.
+        schema: the schema of the arguments.
+        names: those that the fields may have.
+        is_filled: whether the code may fill in what was not sent from the schema, since it takes any name.
+    """
+    told = defaults_of(code, names)
+    if schema is None or not is_filled:
+        return told
+    filled = {name: _default(info) for name, info in schema.model_fields.items()}
+    return {**{name: value for name, value in filled.items() if value is not None}, **told}
+
+
+def _default(info: FieldInfo) -> Any:
+    """Returns the default of a field; nothing where there is none, or none that is known without a call."""
+    if info.is_required():
+        return None
+    try:
+        return info.get_default(call_default_factory=True)
+    except Exception:  # noqa: BLE001 - a factory of the user's may raise anything
+        return None
 
 
 def _running_context() -> Context[Any] | None:

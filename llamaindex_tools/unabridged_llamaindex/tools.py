@@ -96,7 +96,7 @@ class Door:
         entered = self._enter(sent, run)
         if isinstance(entered, Reply):
             return entered, sent
-        entered.given = self._given
+        entered.given, entered.paging = self._given, self.parameters.paging
         body = functools.partial(self._run, sent, entered)
         with inside(run.turn.siblings), recording(run.turn):
             return run_body(self.gate, entered, body, interrupts=PAUSES), sent
@@ -113,7 +113,7 @@ class Door:
         entered = self._enter(sent, run)
         if isinstance(entered, Reply):
             return entered, sent
-        entered.given = self._given
+        entered.given, entered.paging = self._given, self.parameters.paging
         body = functools.partial(self._arun, sent, entered)
         with inside(run.turn.siblings), recording(run.turn):
             return await arun_body(self.gate, entered, body, interrupts=PAUSES), sent
@@ -144,10 +144,10 @@ class Door:
         spec = self.gate.spec
         args: Mapping[str, Any] = sent.all_args
         if isinstance(spec, ReadSpec):
-            args = {**self.parameters.of_a_read(spec), **sent.args}
+            args = {**self.parameters.of_a_read(spec, sent.args), **sent.args}
         if isinstance(spec, WriteSpec) and self.parameters.unsent:
             judged = {self.aliases.get(name, name) for name in spec.takes()}
-            args = {**{n: v for n, v in self.parameters.unsent.items() if n in judged}, **args}
+            args = {**self.parameters.taken_besides(args, names=judged), **args}
         if self.aliases and isinstance(spec, ReadSpec | WriteSpec):
             return by_declared_names(args, aliases=self.aliases, declared=spec.takes())
         return args

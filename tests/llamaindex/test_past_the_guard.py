@@ -10,7 +10,7 @@ from llama_index.core.base.llms.types import ChatMessage, ToolCallBlock
 from llama_index.core.memory import ChatMemoryBuffer
 from llama_index.core.tools import AsyncBaseTool, FunctionTool, ToolMetadata, ToolOutput
 from llama_scripts import Scripted, result, script, told
-from pydantic import AfterValidator, BaseModel
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from unabridged import session
 from unabridged.audit import AuditEvent
 from unabridged_llamaindex import CoverageFunctionAgent, protect, read_tool, write_tool
@@ -42,6 +42,66 @@ async def test_ids_that_a_function_takes_where_none_are_sent_must_be_in_the_evid
         assert plain.call(ids=["o-1"]).content == other.call(ids=["o-2"]).content == "archived"
         assert "invalid_request" in str(declared(archive, max_targets=1).call(ids=["o-1", "o-2"]))
     assert written == [["o-1"], ["o-2"]]
+
+
+class Made(BaseModel):
+    ids: list[str] = Field(default_factory=lambda: ["other"])
+
+
+class Named(BaseModel):
+    model_config = ConfigDict(populate_by_name=True, extra="allow")
+    ids: list[str] = Field(["other"], alias="records")
+
+
+class Filling(AsyncBaseTool):
+    """Fills in from its schema what was not sent."""
+
+    def __init__(self, schema: type[BaseModel]) -> None:
+        self.schema, self.written = schema, list[Any]()
+
+    @property
+    def metadata(self) -> ToolMetadata:
+        return ToolMetadata("Archives orders.", "archive", self.schema)
+
+    def call(self, **kwargs: Any) -> ToolOutput:  # type: ignore[override]
+        self.written.append(self.schema(**kwargs).ids)  # type: ignore[attr-defined]
+        return ToolOutput("archive", "archived", raw_output="archived", raw_input={})
+
+    async def acall(self, **kwargs: Any) -> ToolOutput:  # type: ignore[override]
+        return self.call(**kwargs)
+
+
+@pytest.mark.parametrize("schema", [Fields, Made, Named])
+async def test_ids_that_a_tool_takes_from_its_schema_are_judged_too(schema: type[BaseModel]) -> None:
+    tool, sent = Filling(schema), "records" if schema is Named else "ids"
+
+    def archive(**kwargs: Any) -> str:
+        """Archives orders."""
+        return str(tool.call(**kwargs).content)
+
+    with session("defaults of a schema") as s:
+        s.record(result())
+        for guarded in (declared(tool), declared(FunctionTool.from_defaults(archive, fn_schema=schema))):
+            assert all("TARGET_NOT_IN_EVIDENCE" in str(each) for each in (guarded.call(), await guarded.acall()))
+            assert guarded.call(**{sent: ["o-1"]}).content == "archived"
+    assert tool.written == [["o-1"], ["o-1"]]
+
+
+@pytest.mark.parametrize("fixed", [{}, {"ids": ["o-1"]}])
+async def test_ids_under_two_names_are_refused_since_one_of_them_counts(fixed: Any) -> None:
+    tool = Filling(Named)
+
+    def archive(**kwargs: Any) -> str:
+        """Archives orders."""
+        return str(tool.call(**kwargs).content)
+
+    guarded = declared(FunctionTool.from_defaults(archive, fn_schema=Named, partial_params=fixed))
+    with session("under two names") as s:
+        s.record(result())
+        for sent in ({"ids": ["o-1"], "records": ["other"]}, {"records": ["other"]}):
+            assert "error" in str(guarded.call(**sent))
+            assert "error" in str(await guarded.acall(**sent))
+    assert tool.written == []
 
 
 class Archive(AsyncBaseTool):
