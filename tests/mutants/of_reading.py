@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+import json
 from typing import Any, Final
 
 from mutants.mutating import Mutant
@@ -87,6 +88,11 @@ READING: Final = (
         ],
     ),
     Mutant(
+        name="an address in mid-list is one of the whole list",
+        target="unabridged.reading.requests:_begins_later", wrong=lambda _: lambda _parameter: False,
+        killers=["tests/profiles/test_scope.py::test_an_address_in_mid_list_is_never_one_of_the_whole_list"],
+    ),
+    Mutant(
         name="any judge may find a read complete",
         target="unabridged.gate.declare:ReadSpec.may_be_complete", wrong=_a_judge_is_enough,
         killers=[
@@ -132,5 +138,22 @@ READING: Final = (
             depth <= outermost + 1 and right(tokens, at, depth, outermost, seen)
         ),
         killers=["tests/sources/test_sql_shape.py::test_one_row_that_all_rows_come_from_is_a_limit"],
+    ),
+    Mutant(
+        name="a key that says two things is believed", target="unabridged.sources.etcd:decode_json",
+        wrong=lambda _: json.loads, only_here=True,
+        killers=["tests/sources/test_etcd.py::test_what_is_no_range_is_malformed",
+                 "tests/sources/test_etcd.py::test_what_is_no_json_ends_no_process"],
+        errors=("AssertionError", "Failed", "RecursionError", "JSONDecodeError"),
+    ),
+    Mutant(
+        name="an error beside a range is none", target="unabridged.sources.etcd:_ERROR", wrong=lambda _: (),
+        killers=["tests/sources/test_etcd.py::"
+                 "test_an_error_is_one_whatever_stands_beside_it_and_under_any_status"],
+    ),
+    Mutant(
+        name="what stands beside a list is not looked at", target="unabridged.sources.oaipmh:_is_astray",
+        wrong=lambda _: lambda _child: False,
+        killers=["tests/sources/test_oaipmh.py::test_what_is_no_list_of_the_protocol_is_malformed"],
     ),
 )  # fmt: skip

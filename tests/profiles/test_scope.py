@@ -28,6 +28,44 @@ def read(rules: Any, *exchanges: dict[str, Any], url: str = URL, **filters: Any)
     return run_read(used, query, url=url, transport=transport, clock=clock, budget=Budget.unlimited())
 
 
+LINK: dict[str, Any] = {"by": "link", "where": "body", "path": "next"}
+LINE: dict[str, Any] = {"status": 200, "headers": {}, "body": '{"id": "a"}\n{"id": "z", "done": true}\n'}
+WALKS: tuple[tuple[Any, dict[str, Any]], ...] = (
+    (profile(LINK), page("a")),
+    (profile({"by": "single", "cap": 9}), page("a")),
+    (profile({"by": "stream", "terminator": "done"}, items="@"), LINE),
+)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "?page=2", "?a=1&Page=3", "?page[number]=4", "?page%5Bnumber%5D=4", "?offset=20", "?cursor=c2", "?$skip=10",
+        "?%24skiptoken=x", "?page_info=x", "?pageToken=x", "?startAt=50", "?page=1&page=2", "?page=last",
+    ],
+)  # fmt: skip
+def test_an_address_in_mid_list_is_never_one_of_the_whole_list(address: str) -> None:
+    for used, answer in WALKS:
+        result = read(used, answer, url=URL + address)
+        assert (result.status, codes(result), result.ids) == ("partial", {"SCOPE_NARROWED"}, ("a",))
+        assert result.scope.excludes == ("what stands before the page that was asked for",)
+        assert result.continuation.kind == "widen_scope"
+
+
+@pytest.mark.parametrize(
+    ("address", "filters"),
+    [
+        ("", {}), ("?page=1", {}), ("?page=0", {}), ("?page=", {}), ("?offset=0", {}), ("?$skip=0", {}),
+        ("?after=2026-01-01", {}), ("?start=x", {}), ("?subpage=2", {}), ("?q=page%3D2", {}), ("", {"page": "home"}),
+    ],
+)  # fmt: skip
+def test_an_address_that_begins_with_the_first_page_is_one_of_the_whole_list(
+    address: str, filters: dict[str, Any]
+) -> None:
+    for used, answer in WALKS:
+        assert read(used, answer, url=URL + address, **filters).complete
+
+
 @pytest.mark.parametrize(
     ("limit", "address", "filters"),
     [

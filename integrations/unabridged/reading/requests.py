@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import parse_qsl, quote, unquote_plus, urlsplit
 
+from unabridged.contract.asked import is_place, may_be_all
 from unabridged.contract.errors import InvalidInput, printable_name, value_free
 from unabridged.profiles.conditions import Send
-from unabridged.profiles.format import FilterSend, Profile
+from unabridged.profiles.format import FilterSend, Profile, ScopeLimit
 from unabridged.profiles.paths import MISSING
 from unabridged.profiles.rules import sends_of, walk_sends_of
-from unabridged.profiles.walks import OffsetWalk, RangeWalk, SingleWalk, TokenWalk
+from unabridged.profiles.walks import LinkWalk, OffsetWalk, RangeWalk, SingleWalk, StreamWalk, TokenWalk
 
 from .forms import Asked
 from .links import check_url, origin
@@ -26,6 +27,12 @@ _HEADER_NAME: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,128}\Z")
 _HEADER_VALUE: Final = re.compile(r"(?:[\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?)?\Z")
 _RESERVED: Final = frozenset({"host", "content-length", "transfer-encoding", "connection"})
 _BETWEEN: Final = re.compile("[&;]")
+_PLACES: Final = {
+    "page[number]": "page", "page[offset]": "offset", "page[cursor]": "cursor", "page[after]": "cursor",
+    "$skip": "skip", "$skiptoken": "cursor", "page_info": "cursor",
+}  # fmt: skip
+"""Names in addresses that say from where on a list is asked for, and those by which arguments of calls say it."""
+_BEFORE: Final = ScopeLimit(excludes="what stands before the page that was asked for")
 
 
 class CannotSend(Exception):
@@ -165,16 +172,25 @@ def plan_read(
 
 
 def _within(profile: Profile, url: str, pairs: Sequence[tuple[str, str]], body: Sequence[tuple[str, Any]]) -> Profile:
-    """Returns a profile without those limits of its scope that the requests of a read lift."""
+    """Returns a profile without those limits of its scope that the requests lift, and with the one that they set."""
+    stands = parse_qsl(urlsplit(url).query, keep_blank_values=True)
+    if isinstance(profile.paging, LinkWalk | SingleWalk | StreamWalk) and any(map(_begins_later, stands)):
+        profile = profile.model_copy(update={"scope": (*profile.scope, _BEFORE)})
     if all(limit.unless is None for limit in profile.scope):
         return profile
     stated: dict[str, set[str]] = {}
-    for name, value in (*parse_qsl(urlsplit(url).query, keep_blank_values=True), *pairs):
+    for name, value in (*stands, *pairs):
         stated.setdefault(name, set()).add(value)
     parameters = {name: next(iter(values)) for name, values in stated.items() if len(values) == 1}
     asked = {"path": urlsplit(url).path, "query": parameters, "body": _nested(body)}
     left = tuple(limit for limit in profile.scope if limit.unless is None or not limit.unless.holds(asked))
     return profile.model_copy(update={"scope": left})
+
+
+def _begins_later(parameter: tuple[str, str]) -> bool:
+    """Tells whether a parameter of an address asks for a later page than the first."""
+    name = _PLACES.get(spelled(parameter[0]), parameter[0])
+    return is_place(name) and not may_be_all({name: parameter[1]})
 
 
 def _check_parameters(url: str, profile: Profile) -> None:
