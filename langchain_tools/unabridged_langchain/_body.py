@@ -19,6 +19,7 @@ from langchain_core.messages.tool import ToolOutputMixin
 from langchain_core.tools import ToolException
 from unabridged._ambient import Boxed, Held
 from unabridged.contract import Result
+from unabridged.contract.asked import paging_in
 from unabridged.gate.arguments import Problem, by_declared_names, targets_of
 from unabridged.gate.boundary import arun_body, run_body
 from unabridged.gate.declare import ReadSpec, Spec, UndeclaredSpec, WriteSpec
@@ -118,7 +119,7 @@ class Body:
         entered, turn = self._enter(gate, sent, given)
         if isinstance(entered, Reply):
             return self._give(entered, call_id)
-        entered.given = self._given(given.kwargs)
+        entered.given, entered.paging = self._given(given.kwargs), self._paging(given.kwargs)
         given = Given(given.args, self._within_deadline(entered, given.kwargs))
         own = _Own(self, entered)
         with inside(call_id), around(turn), sending(None):
@@ -135,7 +136,7 @@ class Body:
         entered, turn = self._enter(gate, sent, given)
         if isinstance(entered, Reply):
             return self._give(entered, call_id)
-        entered.given = self._given(given.kwargs)
+        entered.given, entered.paging = self._given(given.kwargs), self._paging(given.kwargs)
         given = Given(given.args, self._within_deadline(entered, given.kwargs))
         own = _Own(self, entered)
 
@@ -224,6 +225,10 @@ class Body:
         """Returns what the framework gave in the arguments of its own, as far as it can stand in a scope."""
         given = {n: v for n, v in kwargs.items() if n in self.injected}
         return {n: v for n, v in given.items() if isinstance(v, str | int) and not isinstance(v, bool) and v != ""}
+
+    def _paging(self, kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns the pages and sizes that a read takes, also those that no model sent."""
+        return paging_in({**self.defaults, **kwargs}) if isinstance(self.gate.spec, ReadSpec) else {}
 
     def _final(self, sent: Sent | None, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         """Returns the arguments that the code gets, by name; of the injected ones those that it is judged by."""

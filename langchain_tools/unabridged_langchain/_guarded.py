@@ -22,6 +22,7 @@ from langchain_core.tools.base import (
 from pydantic import BaseModel, PrivateAttr, ValidationError
 from pydantic.v1 import ValidationError as ValidationErrorV1
 from unabridged._ambient import Boxed, Held
+from unabridged.contract.asked import paging_in
 from unabridged.gate.arguments import (
     Problem,
     defaults_of,
@@ -357,7 +358,7 @@ def _body_of(tool: BaseTool, gate: Gate, *, any_name: bool) -> Body:
     taken = parameters_of(code)
     aliases = aliases_in(tool, tool.args_schema)
     takes = gate.spec.takes() if isinstance(gate.spec, ReadSpec | WriteSpec) else frozenset()
-    by_itself = {gate.spec.key or ""} if isinstance(gate.spec, ReadSpec) else takes
+    by_itself = {gate.spec.key or "", *paging_in(dict.fromkeys(taken))} if isinstance(gate.spec, ReadSpec) else takes
     judged = {aliases.get(name, name) for name in by_itself}
     single = isinstance(tool, Tool) and tool.args_schema is None
     return Body(

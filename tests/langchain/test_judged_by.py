@@ -15,6 +15,7 @@ from langchain.tools import InjectedState
 from langchain_core.tools import InjectedToolArg, StructuredTool
 from langchain_kit import SECRET, call, codes, document, result, results
 from pydantic import BaseModel, ConfigDict, Field
+from unabridged import load_profile
 from unabridged.evidence import session
 from unabridged_langchain import (
     CoverageMiddleware,
@@ -112,6 +113,32 @@ def test_a_part_that_is_asked_for_under_another_name_is_not_the_whole(sent: dict
     with session(f"paged-{sent}-{list(says)}"):
         assert document(reads.invoke(call("list_orders", **sent)))["status"] == "unknown"
         assert document(reads.invoke(call("list_orders")))["status"] == "complete"
+
+
+PAGED = {
+    "name": "orders", "version": 1, "items": "items", "id": "id", "size": {"send": {"query": "limit"}, "max": 100},
+    "walk": {"by": "offset", "send": {"query": "page"}, "unit": "page", "origin": 0, "ends_on": ["short_page"]},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("schema", ["its own", "none"])
+@pytest.mark.parametrize("says", ["exhaustive", "profile"])
+def test_the_size_that_a_tool_takes_by_itself_is_a_cap_too(says: str, schema: str) -> None:
+    """A page of twenty is no short page, although the model did not say twenty."""
+
+    def list_orders(owner: str | None = None, limit: int = 2) -> Any:
+        """Lists orders."""
+        rows = [{"id": n} for n in range(limit)][: 1 if owner else None]
+        return {"items": rows} if says == "profile" else rows
+
+    free = {"type": "object", "properties": {"owner": {"type": "string"}, "limit": {"type": "integer"}}}
+    tool = StructuredTool.from_function(list_orders, args_schema=free if schema == "none" else None)
+    declared = {"exhaustive": True} if says == "exhaustive" else {"judge": load_profile(PAGED)}
+    reads = protect([tool], reads={"list_orders": {"resource": "orders", **declared}})[0]
+    with session(f"capped-{says}-{schema}") as s:
+        assert document(reads.invoke({}))["complete"] is False
+        assert document(reads.invoke({"owner": "ops"}))["complete"] is True
+        assert [dict(r.filters) for r in s.reads] == [{}, {"owner": "ops"}]
 
 
 def test_the_key_of_a_lookup_may_be_given_by_the_framework_and_is_not_shown() -> None:

@@ -662,3 +662,14 @@ def test_a_key_that_the_tool_takes_by_itself_is_what_a_lookup_speaks_of() -> Non
     with case() as s:
         assert json.loads(lookup.call(part="all").content)["status"] == "complete"
         assert [dict(r.filters) for r in s.reads] == [{"number": "latest", "part": "all"}]
+
+
+def test_the_size_that_a_tool_takes_by_itself_is_a_cap_too() -> None:
+    def list_orders(owner: str | None = None, limit: int = 2) -> Any:
+        """Lists orders."""
+        return [{"id": n} for n in range(limit)][: 1 if owner else None]
+
+    reads = protect([list_orders], reads={"list_orders": {"resource": "orders", "exhaustive": True}})[0]
+    with case():
+        assert json.loads(reads.call().content)["complete"] is False
+        assert json.loads(reads.call(owner="ops").content)["complete"] is True

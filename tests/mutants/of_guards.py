@@ -20,6 +20,9 @@ def _nothing(_: Any) -> Any:
     return lambda *_args, **_kwargs: None
 
 
+async def _waited_for(*_: Any) -> None: ...
+
+
 GUARDS: Final = (
     Mutant("a call that names no ids is counted as none", "unabridged.gate.writing:Write._refused_unnamed", _nothing,
            (_PAST + "test_a_write_whose_ids_are_counted_or_looked_at_must_name_them",), errors=_REPLY),
@@ -68,6 +71,13 @@ GUARDS: Final = (
            lambda _: lambda _self, args: dict(args),
            ("tests/langchain/test_judged_by.py::"
             "test_a_part_that_is_asked_for_under_another_name_is_not_the_whole",), room="langchain"),
+    Mutant("a tool takes no size by itself", "unabridged.contract.asked:paging_in", lambda _: lambda _args: {},
+           ("tests/langchain/test_judged_by.py::test_the_size_that_a_tool_takes_by_itself_is_a_cap_too",),
+           room="langchain"),
+    Mutant("a LlamaIndex tool takes no size by itself", "unabridged.contract.asked:paging_in",
+           lambda _: lambda _args: {},
+           ("tests/llamaindex/test_tools.py::test_the_size_that_a_tool_takes_by_itself_is_a_cap_too",),
+           room="llamaindex"),
     Mutant("a page is known in one spelling only", "unabridged.contract.asked:_plain", lambda _: lambda name: name,
            ("tests/gate/test_judging_values.py::test_a_whole_of_so_many_records_is_no_whole",
             "tests/gate/test_judging_values.py::test_a_whole_from_a_later_place_on_is_no_whole")),
@@ -92,6 +102,10 @@ GUARDS: Final = (
            lambda _: lambda *_args, **_kwargs: [],
            (_LLAMAINDEX + "test_ids_under_two_names_are_refused_since_one_of_them_counts",), room="llamaindex",
            only_here=True),
+    Mutant("an answer has the caveats of the run that gave it first", "unabridged_llamaindex.agents:_forget_answer",
+           lambda _: _waited_for,
+           ("tests/llamaindex/test_agents.py::"
+            "test_an_answer_that_was_given_before_carries_the_caveats_of_its_own_run",), room="llamaindex"),
     Mutant("calls without ids are one", "unabridged_llamaindex.messages:known_as",
            lambda _: lambda call_id, _name, _args: call_id,
            (_LLAMAINDEX + "test_calls_without_ids_of_their_own_are_told_apart_by_their_arguments",),

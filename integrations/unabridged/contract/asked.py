@@ -44,6 +44,11 @@ def is_place(name: str) -> bool:
     return name == _START_AT or _plain(name) in _PLACES
 
 
+def paging_in(args: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns those of the arguments that say how much is asked for, and from where on."""
+    return {name: value for name, value in args.items() if is_size(name) or is_place(name)}
+
+
 def size_in(args: Mapping[str, Any]) -> int | None:
     """Returns how many records a call asked for at most, where it said so; the least of several sizes."""
     return min(filter(None, map(_size, _sizes(args))), default=None)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any, Final, assert_never
@@ -81,6 +81,8 @@ class Entered:
     started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
     given: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """The arguments that the framework or the author of the tool gave, and whose values no model may see."""
+    paging: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """The pages and sizes that the tool takes by itself, by the names of its arguments."""
     write: Write | None = None
     """For a write, what is left to be done before its body may run."""
 
@@ -310,7 +312,8 @@ class Gate:
         spec = self.spec
         match spec:
             case ReadSpec():
-                result = result_of(held.take(), spec, entered.call, started_at=entered.started_at)
+                call = replace(entered.call, paging=entered.paging) if entered.paging else entered.call
+                result = result_of(held.take(), spec, call, started_at=entered.started_at)
                 return self._recorded(entered, spec, result)
             case UndeclaredSpec():
                 self._record_undeclared(entered, held)

@@ -42,7 +42,8 @@ _LISTS = (list, tuple, set, frozenset, deque, range, KeysView, ValuesView)
 class Call:
     """One call of a tool, as a judge sees it.
 
-    `args` are the arguments as the model sent them; `session` is the session in scope, or nothing.
+    `args` are the arguments as the model sent them; `session` is the session in scope, or nothing. `paging` are the
+    pages and sizes that the tool takes by itself where the model sends none.
     """
 
     tool: str
@@ -51,6 +52,12 @@ class Call:
     call_id: str | None = None
     spec: ReadSpec | None = None
     started_at: datetime | None = None
+    paging: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+    @property
+    def asked(self) -> Mapping[str, Any]:
+        """The arguments, with the pages and sizes that the tool takes by itself."""
+        return {**self.paging, **self.args} if self.paging else self.args
 
     def __repr__(self) -> str:
         return f"Call(tool={self.tool!r})"
@@ -76,7 +83,7 @@ class Call:
             codes = ("SOURCE_UNAVAILABLE",)
         if found is not None and total is not None and total != len(found):
             codes = (*codes, *_why_not(total, len(found), codes))
-        if found is not None and not codes and not spec.asks_for_all(self.args):
+        if found is not None and not codes and not spec.asks_for_all(self.asked):
             codes = ("COVERAGE_UNKNOWN",)
         proof = Proof(basis="declared")
         if found is not None and not codes:
@@ -136,8 +143,8 @@ def _judged(held: Boxed[Any], spec: ReadSpec, call: Call, started_at: datetime) 
                 held.take(),
                 resource=spec.resource,
                 filters=spec.filters_of(call.args),
-                page_size=spec.size_of(call.args),
-                from_the_start=spec.asks_for_all(call.args),
+                page_size=spec.size_of(call.asked),
+                from_the_start=spec.asks_for_all(call.asked),
             )
     except Exception as error:  # noqa: BLE001 - the judge is the user's code: whatever it raises, the read proves nothing
         fault = kind_of(error)
@@ -219,8 +226,8 @@ def _by_its_ids(result: ReadResult, spec: ReadSpec) -> ReadResult:
 
 def _was_unbounded(items: list[Any], spec: ReadSpec, call: Call) -> bool:
     """Tells whether the call asked for everything: no later page, its key, and no more records than came back."""
-    size = spec.size_of(call.args)
-    return spec.asks_for_all(call.args) and (size is None or len(items) < size)
+    size = spec.size_of(call.asked)
+    return spec.asks_for_all(call.asked) and (size is None or len(items) < size)
 
 
 def _items(value: Any, spec: ReadSpec) -> list[Any] | None:
