@@ -124,6 +124,7 @@ class CoverageFunctionAgent(FunctionAgent):
         shown = [adapt_to_async_tool(t) for t in _guarded(tools, but=HANDOFF)]
         shown += [adapt_to_async_tool(t) for t in _missing(shown)]
         await session_of(ctx, tools=Tools(_by_name(shown)))
+        await _forget_answer(ctx)
         output = await super().take_step(ctx, history.take(), shown, memory)
         if await self._is_last_step(ctx):
             output = await self._stop_early(ctx, output, memory)
@@ -187,6 +188,12 @@ class CoverageFunctionAgent(FunctionAgent):
         scratchpad = list(await ctx.store.get(self.scratchpad_key, default=[]))
         await ctx.store.set(self.scratchpad_key, [*scratchpad[:-1], reply.message])  # the calls that will not be run
         return AgentOutput(response=reply.message, raw=reply.raw, current_agent_name=self.name)
+
+
+async def _forget_answer(ctx: Any) -> None:
+    """Forgets the last answer: what an earlier run said may be said again, where other caveats hold."""
+    if await ctx.store.get(_ADMITTED, default=None) is not None:
+        await ctx.store.set(_ADMITTED, None)
 
 
 def _guarded(tools: Iterable[Any], *, but: str | None = None) -> list[BaseTool]:

@@ -345,6 +345,15 @@ async def test_the_caveat_stands_before_the_text_in_answer_memory_and_stream(mod
 
 
 @pytest.mark.parametrize("mode", MODES)
+async def test_an_answer_that_was_given_before_carries_the_caveats_of_its_own_run(mode: str) -> None:
+    llm = script("Done.", [READ], "Done.")
+    workflow = alone_or_in_workflow(CoverageFunctionAgent(tools=Shop("partial").tools(), llm=llm), mode)
+    ctx = Context(workflow)
+    assert str(await workflow.run(user_msg="Hello.", ctx=ctx)) == "Done."
+    assert CAVEAT in str(await workflow.run(user_msg="Archive.", ctx=ctx))
+
+
+@pytest.mark.parametrize("mode", MODES)
 async def test_a_result_that_is_given_directly_carries_the_caveat(mode: str) -> None:
     shop, llm = Shop("partial"), script([READ], [("report", {})])
     report = neutral_tool(lambda: "All archived.", name="report", return_direct=True)
