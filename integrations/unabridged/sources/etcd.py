@@ -17,6 +17,7 @@ from unabridged.contract import InvalidInput, ReadResult
 from unabridged.contract.errors import value_free
 from unabridged.reading import Budget, Clock, Fault, Query, Request, Response, Transport
 from unabridged.reading.links import check_url
+from unabridged.reading.page import SaidTwice, Undecodable, decode_json
 from unabridged.reading.requests import check_headers
 
 from .walking import CURSOR, SIZE, awalked, cursor_of, page, plain, refused, size_of, walked
@@ -48,6 +49,8 @@ _PROFILE: Final[dict[str, Any]] = {
     "order": {"by": "key", "unique": True},
 }
 _COMPACTED: Final = 11
+_ERROR: Final = ("error", "code", "grpc_code")
+"""What an answer of the gateway holds in the place of a range."""
 _CODES: Final = {7: 403, 16: 401, 8: 429}
 """What numbers of gRPC mean as a status: permission denied, unauthenticated, resource exhausted."""
 
@@ -213,17 +216,18 @@ def _place_of(request: Request) -> _Place | None:
 
 def _answered(answer: Response, place: _Place | None, *, keys_only: bool) -> Response:
     try:
-        body = json.loads(answer.body)
-    except ValueError:
-        return answer
+        body = decode_json(answer.body)
+    except (Undecodable, SaidTwice):
+        return answer  # the reader decodes it as strictly
     if not isinstance(body, dict):
         return page({})
-    if answer.status != 200 or "header" not in body:
+    if answer.status != 200 or "header" not in body or any(name in body for name in _ERROR):
         code = body.get("code", body.get("grpc_code"))
         if code == _COMPACTED and place is not None:
             return refused(410)
         status = answer.status if answer.status >= 400 else 500
-        return replace(refused(_CODES.get(code, status) if isinstance(code, int) else status), headers=answer.headers)
+        waits = tuple((name, value) for name, value in answer.headers if name.lower() == "retry-after")
+        return replace(refused(_CODES.get(code, status) if isinstance(code, int) else status), headers=waits)
     try:
         return page(_page(body, place, keys_only=keys_only))
     except (ValueError, TypeError, KeyError, AttributeError, binascii.Error):
@@ -233,6 +237,8 @@ def _answered(answer: Response, place: _Place | None, *, keys_only: bool) -> Res
 def _page(body: Mapping[str, Any], place: _Place | None, *, keys_only: bool) -> dict[str, Any]:
     """Returns a page; the gateway leaves out what is empty, false or zero, and writes whole numbers as texts."""
     found = body.get("kvs", [])
+    if not isinstance(found, list):
+        raise TypeError
     revision = int(body["header"]["revision"]) if place is None else place.revision
     before = 0 if place is None else place.before
     more = body.get("more", False)

@@ -202,9 +202,15 @@ def _page(root: ElementTree.Element, verb: OaiVerb, *, is_first: bool) -> dict[s
         if errors == ["noRecordsMatch"] and is_first and not lists:
             return {"records": []}
         return {"error": _error(errors)}
-    if len(lists) != 1 or len(lists[0].findall(f"{_OAI}{_TOKEN}")) > 1:
+    if len(lists) != 1 or len(lists[0].findall(f"{_OAI}{_TOKEN}")) > 1 or any(_is_astray(one) for one in root):
         return {}
     return {"records": _records(lists[0], verb), **_flow(lists[0], is_first=is_first)}
+
+
+def _is_astray(child: ElementTree.Element) -> bool:
+    """Tells whether a token or an error stands where none may: beside the list, or in another spelling."""
+    name = child.tag.rpartition("}")[2].lower()
+    return name == _TOKEN.lower() or (name == "error" and child.tag != f"{_OAI}error")
 
 
 def _error(codes: Iterable[str | None]) -> str:
