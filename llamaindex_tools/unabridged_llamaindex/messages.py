@@ -70,7 +70,10 @@ def known_as(call_id: Any, name: str, args: Mapping[str, Any]) -> str:
     """
     if call_id and call_id != name:
         return str(call_id)
-    written = json.dumps(args, sort_keys=True, default=str, skipkeys=True)
+    try:
+        written = json.dumps(args, sort_keys=True, default=str)
+    except (TypeError, ValueError, RecursionError):  # no JSON: an event that was made by code
+        written = ""
     return f"{name}:{hashlib.sha256(written.encode(errors='replace')).hexdigest()[:32]}"
 
 

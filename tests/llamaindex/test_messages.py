@@ -79,4 +79,5 @@ def test_a_result_whose_id_is_the_name_of_its_tool_answers_the_calls_of_that_nam
     assert [(r.tool, r.args.get("tenant")) for r in found] == [("list_orders", "a"), ("list_orders", "b"), (None, None)]
     assert len({r.call_id for r in found}) == 3
     assert found[0].call_id == known_as("list_orders", "list_orders", {"tenant": "a"})
+    assert known_as(None, "list_orders", {"where": {1: "a", "b": 2}}) == known_as("", "list_orders", {"x": {(): 1}})
     assert known_as("c-1", "list_orders", {}) == known_as("c-1", "list_orders", {"tenant": "a"}) == "c-1"
