@@ -16,6 +16,7 @@ from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 from llama_index.core.agent.workflow import AgentWorkflow, BaseWorkflowAgent, ReActAgent, ToolCall
+from llama_index.core.base.llms.types import MessageRole
 from llama_index.core.instrumentation.dispatcher import active_instrument_tags  # type: ignore[attr-defined]
 from llama_index.core.memory import BaseMemory
 from llama_index.core.tools import BaseTool, ToolSelection
@@ -41,8 +42,8 @@ _PROCESS: Final = secrets.token_hex(8)
 _lock: Final = threading.Lock()
 _BOUND: Final[WeakKeyDictionary[Any, Session]] = WeakKeyDictionary()
 """The session of each store of a run, so that parallel calls of a first turn open one."""
-_LOOKED_AT: Final[WeakKeyDictionary[Any, str]] = WeakKeyDictionary()
-"""The run whose history was compared with the ledger last, by store."""
+_LOOKED_AT: Final[WeakKeyDictionary[Any, tuple[str, int]]] = WeakKeyDictionary()
+"""The run whose history was compared with the ledger last, and how much of its scratchpad, by store."""
 _TURNS: Final[WeakKeyDictionary[Any, tuple[str, list[Row]]]] = WeakKeyDictionary()
 """The calls of the running turn with the agent that made them, by store. A store may be written down, and the
 arguments of calls have no place there: a context that was filled elsewhere shows its turns by its messages alone."""
@@ -231,15 +232,26 @@ async def _session(store: Any, state: Any, tools: Tools, *, waits: bool) -> tupl
     found = current_session() or await _bound(store, state, tools, waits=waits)
     if found is None:
         return None, False
-    run = f"{active_instrument_tags.get().get('llamaindex.run_id')} {found.key.digest}"
-    if _LOOKED_AT.get(store) == run:
+    agent, notes = state.get("current_agent_name"), _scratchpad(state)
+    run = f"{active_instrument_tags.get().get('llamaindex.run_id')} {found.key.digest} {agent}"
+    before, place = _LOOKED_AT.get(store, ("", 0))
+    if before == run and place == len(notes):
         return found, True
-    messages = await _history(state, waits=waits)
+    messages = _since(place, notes) if before == run else await _history(state, waits=waits)
     if messages is None:
         return found, False
     import_results(found, results_in(messages), spec_of=tools.spec_in_history, resources=tools.resources)
-    _LOOKED_AT[store] = run
+    _LOOKED_AT[store] = run, len(notes)
     return found, True
+
+
+def _since(place: int, notes: list[Any]) -> list[Any]:
+    """Returns what came to stand in the scratchpad since, with the turn that may have asked for it."""
+    if place > len(notes):  # it was emptied meanwhile
+        return notes
+    while place and getattr(notes[place - 1], "role", None) != MessageRole.ASSISTANT:
+        place -= 1
+    return notes[max(place - 1, 0) :]
 
 
 async def _bound(store: Any, state: Any, tools: Tools, *, waits: bool) -> Session | None:

@@ -306,3 +306,31 @@ async def test_what_a_react_agent_left_in_a_memory_is_a_past_too() -> None:
     assert written == ["wiped"]
     await agent.run("Wipe again.", ctx=ctx)
     assert written == ["wiped", "wiped"]
+
+
+@pytest.mark.parametrize("hands_off", [False, True])
+async def test_what_a_tool_outside_of_the_guard_brought_midway_holds_back_a_write(hands_off: bool) -> None:
+    written: list[Any] = []
+
+    def list_orders() -> Any:
+        """Lists orders."""
+        return result()
+
+    def wipe() -> str:
+        """Wipes what was read."""
+        written.append("wiped")
+        return "wiped"
+
+    def search() -> str:
+        """Searches, and nobody declared it."""
+        return "the first page"
+
+    read, write = read_tool("orders")(list_orders), write_tool()(wipe)
+    handing: list[Any] = [("handoff", {"to_agent": "b", "reason": "r"})] if hands_off else []
+    first = script([("list_orders", {})], [("search", {}), *handing], [("wipe", {})])
+    then = script([("wipe", {})])
+    a = FunctionAgent(tools=[read, write, search], llm=first, name="a", description="d")
+    b = FunctionAgent(tools=[write], llm=then, name="b", description="d")
+    await AgentWorkflow(agents=[a, b], root_agent="a").run("Go.")
+    assert written == []
+    assert "EVIDENCE_INCOMPLETE" in told(then if hands_off else first)[-1]

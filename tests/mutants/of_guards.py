@@ -106,6 +106,10 @@ GUARDS: Final = (
            lambda _: _waited_for,
            ("tests/llamaindex/test_agents.py::"
             "test_an_answer_that_was_given_before_carries_the_caveats_of_its_own_run",), room="llamaindex"),
+    Mutant("a history is looked at once a run", "unabridged_llamaindex.run:_since",
+           lambda _: lambda _place, _notes: [],
+           (_LLAMAINDEX + "test_what_a_tool_outside_of_the_guard_brought_midway_holds_back_a_write",),
+           room="llamaindex"),
     Mutant("calls without ids are one", "unabridged_llamaindex.messages:known_as",
            lambda _: lambda call_id, _name, _args: call_id,
            (_LLAMAINDEX + "test_calls_without_ids_of_their_own_are_told_apart_by_their_arguments",),
