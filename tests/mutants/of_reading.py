@@ -156,4 +156,10 @@ READING: Final = (
         wrong=lambda _: lambda _child: False,
         killers=["tests/sources/test_oaipmh.py::test_what_is_no_list_of_the_protocol_is_malformed"],
     ),
+    Mutant(
+        name="what an empty status holds is not looked at", target="unabridged.reading.classify:_holds_records",
+        wrong=lambda _: lambda *_seen: False,
+        killers=["tests/reading/test_contradictions.py::"
+                 "test_an_empty_list_by_its_status_that_holds_records_is_neither"],
+    ),
 )  # fmt: skip

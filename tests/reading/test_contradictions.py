@@ -189,6 +189,14 @@ def test_a_window_that_the_next_offset_would_pass_is_named_and_never_passed_by_a
     assert keys(rest) == {"RESULT_LIMIT_REACHED:result_window"}
 
 
+def test_an_empty_list_by_its_status_that_holds_records_is_neither() -> None:
+    given = {"empty_status": [202]}
+    holding = {**page(1, 2), "status": 202}
+    assert keys(ask(given, holding)) == {"PROTOCOL_ANOMALY:malformed_page"}
+    for body in ({**page(), "status": 202}, {"status": 202, "headers": {}, "body": "no list yet"}):
+        assert ask(given, body).proves_absence()
+
+
 def test_an_error_in_the_head_of_an_empty_answer_is_an_error() -> None:
     rule = {"path": "header:x-error", "when": "nonempty", "code": "SOURCE_UNAVAILABLE"}
     empty = {"status": 204, "headers": {"X-Error": "upstream"}, "body": ""}

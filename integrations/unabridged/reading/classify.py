@@ -289,10 +289,21 @@ def _page(seen: _Seen, profile: Profile) -> Page | Failure:
     if error is not None:
         return error
     if is_empty:
-        return Page(None, seen.response.headers, [], is_empty_status=True)
+        nothing = Page(None, seen.response.headers, [], is_empty_status=True)
+        return MALFORMED if _holds_records(seen, profile) else nothing
     if profile.items is None:
         return Page(seen.body, seen.response.headers, [])
     return _listed(compile_path(profile.items or "@"), seen.body, seen.response)
+
+
+def _holds_records(seen: _Seen, profile: Profile) -> bool:
+    """Tells whether a response whose status says that the list is empty holds one that is not."""
+    if not seen.response.body or profile.items is None or seen.body is _NO_BODY:
+        return False
+    try:
+        return bool(compile_path(profile.items).read_list(seen.body))
+    except PathFailed:
+        return False
 
 
 def _stream(seen: _Seen, profile: Profile, walk: StreamWalk) -> Page | Failure:
