@@ -134,7 +134,9 @@ async def _or_cancelled(running: Any, provider: Any) -> Any:
     if getattr(provider, "mode", None) != "hangs":
         return await running
     task = asyncio.ensure_future(running)
-    await provider.holds.wait()
+    held = asyncio.ensure_future(provider.holds.wait())
+    await asyncio.wait([task, held], return_when=asyncio.FIRST_COMPLETED)
+    held.cancel()
     task.cancel()
     return await task
 

@@ -188,7 +188,7 @@ async def follow(
         running = agent.run("Refund what is open.", ctx=context)
         try:
             if upstream.mode == "hangs":
-                await upstream.holds.wait()
+                await asyncio.wait_for(upstream.holds.wait(), 60)
                 await running.cancel_run()
             task.answer = await running
         except (Exception, TheirOwn, asyncio.CancelledError) as error:  # noqa: BLE001 - what comes out is looked at

@@ -12,7 +12,7 @@ import httpx
 from canaries.desk import ROWS, said
 from canaries.upstream import ONCE, Upstream, asked
 from canaries.watching import IDS, SAID, UP, customer
-from unabridged import Query
+from unabridged import Budget, Query
 from unabridged.reading import SystemClock
 
 _PROFILE: Final[dict[str, Any]] = {
@@ -69,6 +69,34 @@ async def ahttp(up: Upstream, mail: str, _: Path) -> Any:
 
     async with httpx.AsyncClient(transport=httpx.MockTransport(respond)) as client:
         return await aread(_PROFILE, asked(mail), client=client, **_http_options(mail, up))
+
+
+def paged(up: Upstream, mail: str, _: Path) -> Any:
+    """As `http`, one page at a time: the second is asked for when the agent goes on."""
+    from unabridged import read
+
+    def respond(request: Any) -> Any:
+        if "cursor" in request.url.params:
+            up.meet(refusing)
+        return _page(request)
+
+    client = httpx.Client(transport=httpx.MockTransport(respond))
+    options = {**_http_options(mail, up), "budget": Budget(max_pages=1, max_retries=0)}
+    return read(_PROFILE, asked(mail), client=client, **options)
+
+
+async def apaged(up: Upstream, mail: str, _: Path) -> Any:
+    """As `paged`, on an event loop."""
+    from unabridged import aread
+
+    async def respond(request: Any) -> Any:
+        if "cursor" in request.url.params:
+            await up.ameet(refusing)
+        return _page(request)
+
+    client = httpx.AsyncClient(transport=httpx.MockTransport(respond))
+    options = {**_http_options(mail, up), "budget": Budget(max_pages=1, max_retries=0)}
+    return await aread(_PROFILE, asked(mail), client=client, **options)
 
 
 _STATEMENT: Final = "SELECT id, state, customer, :mail AS mail FROM orders WHERE :mail = :mail"

@@ -32,6 +32,11 @@ SOURCES: Final[dict[str, Source]] = {
     "mcp": Source(services.mcp, _ID, (*_AWAITED, "retry"), is_async=True),
     "mcp_list": Source(services.mcp_list, ("name",), (*_AWAITED, "invalid"), covers=True, is_async=True),
 }
+PAGED: Final = (
+    (Source(hand.paged, _ID), ("valid", "refused", "raises", "timeout", "dies")),
+    (Source(hand.apaged, _ID, is_async=True), ("valid", "refused", "raises", "hangs")),
+)
+"""Reads of one page that an agent goes on with, with the ways that the second page can go."""
 CASES: Final = [(name, way) for name, source in SOURCES.items() for way in source.ways]
 """Every source with every way that its read can go."""
 PASSES: Final = ("dies", "hangs")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,8 @@ import pytest
 from canaries import langchain_desk, llamaindex_desk
 from canaries.desk import GOOD, Provider, refund
 from canaries.places import Place, placed
-from canaries.shelf import CASES, PASSES, SOURCES
-from canaries.upstream import MAIL, Upstream
+from canaries.shelf import CASES, PAGED, PASSES, SOURCES
+from canaries.upstream import MAIL, Source, Upstream, reads_of
 from canaries.watching import not_of_model
 from chat_scripts import calls
 from langgraph.checkpoint.memory import InMemorySaver
@@ -112,3 +113,57 @@ async def test_a_read_that_ends_the_run_of_langchain_lets_no_value_out(name: str
 @pytest.mark.parametrize(("name", "way"), ENDS)
 async def test_a_read_that_ends_the_run_of_llamaindex_lets_no_value_out(name: str, way: str, tmp_path: Path) -> None:
     await with_llamaindex(Reads(way, tmp_path, [name]))
+
+
+GOES_ON = [(source, way) for source, ways in PAGED for way in ways]
+
+
+def went_on(task: Any, place: Place, up: Upstream, way: str) -> None:
+    """Checks a read that went on, and that no value came out."""
+    assert up.commands, "it went on"
+    assert (task.died is None) == (way not in PASSES)
+    assert len(place.session.reads) >= 2
+    assert task.told() == {}
+    assert task.died is not None or not_of_model(task.found.places) == {}
+    assert (task.watch.leaks(), place.leaks()) == ({}, {})
+
+
+def handle_in(told: Any) -> dict[str, Any]:
+    """Returns what a model sends to go on with what it was told."""
+    return {"handle": json.loads(str(told))["continuation"]["handle"]}
+
+
+@pytest.mark.parametrize(("source", "way"), GOES_ON)
+async def test_an_agent_of_langchain_that_goes_on_reading_lets_no_value_out(
+    source: Source, way: str, tmp_path: Path
+) -> None:
+    from unabridged_langchain import protect
+
+    up = Upstream(way)
+    turns: list[Any] = [
+        calls(("look_up", {"mail": MAIL})),
+        lambda seen: calls(("continue_read", handle_in(seen[-1].content))),
+    ]
+    with placed("sqlite", tmp_path) as place:
+        task = await langchain_desk.follow(
+            protect([source.tool(up, tmp_path, name="look_up")], reads=reads_of(source)), turns, up,
+            is_async=source.is_async, layers=[CoverageMiddleware()],
+        )  # fmt: skip
+    went_on(task, place, up, way)
+
+
+@pytest.mark.parametrize(("source", "way"), GOES_ON)
+async def test_an_agent_of_llamaindex_that_goes_on_reading_lets_no_value_out(
+    source: Source, way: str, tmp_path: Path
+) -> None:
+    from unabridged_llamaindex import protect
+
+    up = Upstream(way)
+    turns: list[Any] = [
+        [("look_up", {"mail": MAIL})],
+        lambda seen: [("continue_read", handle_in(seen[-1].content))],
+    ]
+    with placed("sqlite", tmp_path) as place:
+        tools = protect([source.tool(up, tmp_path, name="look_up")], reads=reads_of(source))
+        task = await llamaindex_desk.follow(list(tools), turns, up)
+    went_on(task, place, up, way)

@@ -32,7 +32,7 @@ KEY: Final = "qzkey"
 """What a credential is."""
 IDS: Final = "qzid"
 """What the ids of records are: a model reads them, and sends them."""
-READS: Final = ("list_orders", "look_up")
+READS: Final = ("list_orders", "look_up", "continue_read")
 """What the names of the tools begin with that tell a model ids."""
 NUMBER: Final = 902110011800
 """Numbers from here on are canaries that a model sent."""
