@@ -123,7 +123,7 @@ class CoverageFunctionAgent(FunctionAgent):
             await bound_to(outer)
         shown = [adapt_to_async_tool(t) for t in _guarded(tools, but=HANDOFF)]
         shown += [adapt_to_async_tool(t) for t in _missing(shown)]
-        await session_of(ctx, tools=Tools(_by_name(shown)))
+        await session_of(ctx, tools=Tools(_by_name(shown), notes=self.scratchpad_key))
         await _forget_answer(ctx)
         output = await super().take_step(ctx, history.take(), shown, memory)
         if await self._is_last_step(ctx):
@@ -144,7 +144,7 @@ class CoverageFunctionAgent(FunctionAgent):
         return await super().finalize(ctx, output, memory)
 
     async def _admit(self, ctx: Any, output: AgentOutput, *, streams: bool = False) -> None:
-        session = await session_of(ctx, tools=Tools(_by_name(self.tools or ())))
+        session = await session_of(ctx, tools=Tools(_by_name(self.tools or ()), notes=self.scratchpad_key))
         if session is None:
             raise InvalidInput(field="session", rule="must be in scope where a workflow has a state of its own")
         said = output.response.content or ""

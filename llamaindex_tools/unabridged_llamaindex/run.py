@@ -38,6 +38,7 @@ from .messages import Row, calls_in, known_as, results_in
 
 SESSION_KEY: Final = "unabridged_session"
 HANDOFF: Final = "handoff"
+SCRATCHPAD: Final = "scratchpad"
 _PROCESS: Final = secrets.token_hex(8)
 _lock: Final = threading.Lock()
 _BOUND: Final[WeakKeyDictionary[Any, Session]] = WeakKeyDictionary()
@@ -74,6 +75,7 @@ class Tools:
         whole: whether there are no others; a retriever of tools, or an agent that cannot be seen, may have more.
         workflow: what runs: what stands in a history may be of any of its agents.
         in_text: whether the agent keeps its calls as text, without their ids.
+        notes: the name under which the agent keeps the messages of its running turns.
         approve: who decides on a card, where the agent says so.
         audit: where events go, where the agent says so.
     """
@@ -82,6 +84,7 @@ class Tools:
     whole: bool = False
     workflow: Any = field(default=None, repr=False)
     in_text: bool = False
+    notes: str = SCRATCHPAD
     approve: Approver | None = None
     audit: AuditSink | None = None
 
@@ -232,12 +235,12 @@ async def _session(store: Any, state: Any, tools: Tools, *, waits: bool) -> tupl
     found = current_session() or await _bound(store, state, tools, waits=waits)
     if found is None:
         return None, False
-    agent, notes = state.get("current_agent_name"), _scratchpad(state)
+    agent, notes = state.get("current_agent_name"), _scratchpad(state, tools)
     run = f"{active_instrument_tags.get().get('llamaindex.run_id')} {found.key.digest} {agent}"
     before, place = _LOOKED_AT.get(store, ("", 0))
     if before == run and place == len(notes):
         return found, True
-    messages = _since(place, notes) if before == run else await _history(state, waits=waits)
+    messages = _since(place, notes) if before == run else await _history(state, tools, waits=waits)
     if messages is None:
         return found, False
     import_results(found, results_in(messages), spec_of=tools.spec_in_history, resources=tools.resources)
@@ -281,7 +284,7 @@ def _process() -> str:
     return f"{_PROCESS}-{os.getpid()}"
 
 
-async def _history(state: Any, *, waits: bool) -> list[Any] | None:
+async def _history(state: Any, tools: Tools, *, waits: bool) -> list[Any] | None:
     """Returns the messages of a run; nothing where they would have to be waited for."""
     memory = state.get("memory")
     messages: list[Any] = []
@@ -292,11 +295,11 @@ async def _history(state: Any, *, waits: bool) -> list[Any] | None:
             messages = memory.get_all()
         except RuntimeError:  # it runs a loop of its own, where one is running already
             return None
-    return [*messages, *_scratchpad(state)]
+    return [*messages, *_scratchpad(state, tools)]
 
 
-def _scratchpad(state: Any) -> list[Any]:
-    found = state.get("scratchpad")
+def _scratchpad(state: Any, tools: Tools) -> list[Any]:
+    found = state.get(tools.notes)
     return found if isinstance(found, list) else []
 
 
@@ -310,7 +313,7 @@ def _turn(store: Any, state: Any, event: Any, tools: Tools, *, seen: bool) -> Tu
     count = state.get("num_tool_calls")
     calls: list[Row] | None = []
     if isinstance(event, ToolCall) and isinstance(count, int) and count:
-        calls = _own_turn([_noted_calls(store, state), _written_calls(state)], event, count)
+        calls = _own_turn([_noted_calls(store, state), _written_calls(_scratchpad(state, tools))], event, count)
     if calls is None or not seen:  # what cannot be seen may have asked for anything that the agent can ask for
         own = event.tool_name if isinstance(event, ToolCall) else None
         siblings: Sequence[Asking] = [(name, {}) for name in tools.names or known_names() if name != own]
@@ -345,8 +348,7 @@ def _noted_calls(store: Any, state: Any) -> list[Row]:
     return list(rows) if state.get("current_agent_name") in (None, maker) else []
 
 
-def _written_calls(state: Any) -> list[Row]:
-    scratchpad = _scratchpad(state)
+def _written_calls(scratchpad: list[Any]) -> list[Row]:
     return calls_in(scratchpad[-1]) if scratchpad else []
 
 
@@ -360,7 +362,7 @@ def tools_of(ctx: Any, agent: object) -> Tools:
     approve, audit = getattr(holder, "approve", None), getattr(holder, "audit", None)
     return Tools(
         found, whole=holder.tool_retriever is None, workflow=workflow, in_text=isinstance(holder, ReActAgent),
-        approve=approve, audit=audit,
+        notes=getattr(holder, "scratchpad_key", SCRATCHPAD), approve=approve, audit=audit,
     )  # fmt: skip
 
 

@@ -112,9 +112,10 @@ async def test_a_read_and_a_write_of_one_turn_are_refused_in_both_orders(
     assert shop.written == [["o-1"]]
 
 
-async def test_two_writes_of_one_turn_do_not_hold_each_other_back() -> None:
+@pytest.mark.parametrize("key", ["scratchpad", "messages of my agent"])
+async def test_two_writes_of_one_turn_do_not_hold_each_other_back(key: str) -> None:
     shop, llm = Shop("complete"), script([READ], [WRITE, ("archive", {"ids": ["o-2"]})])
-    await run(FunctionAgent(tools=shop.tools(), llm=llm), "alone")
+    await run(FunctionAgent(tools=shop.tools(), llm=llm, scratchpad_key=key), "alone")
     assert sorted(shop.written) == [["o-1"], ["o-2"]]
 
 
