@@ -121,3 +121,12 @@ def test_a_bare_read_is_not_declared_exhaustive() -> None:
     assert ReadSpec(resource="orders").exhaustive is False
     assert ReadSpec(resource="orders").may_be_complete() is False
     assert ReadSpec(resource="orders", exhaustive=True).may_be_complete() is True
+
+
+def test_a_page_and_a_size_are_known_under_each_name_of_their_argument() -> None:
+    spec = ReadSpec(resource="orders", exhaustive=True).under({"von": "page", "zahl": "limit"})
+    assert (spec.asks_for_all({"von": 2}), spec.asks_for_all({"von": 1})) == (False, True)
+    assert spec.size_of({"zahl": 3}) == 3
+    declared = ReadSpec(resource="orders", exhaustive=True, filters={"page": "leaf"}).under({"von": "page"})
+    assert declared.asks_for_all({"von": 2})
+    assert declared.filters_of({"von": 2}) == {"leaf": 2}

@@ -69,8 +69,7 @@ GUARDS: Final = (
            ("tests/gate/test_values.py::test_a_call_that_asks_for_no_records_proves_no_absence",)),
     Mutant("a page under another name is a filter that nobody sees", "unabridged.gate.declare:ReadSpec._paging",
            lambda _: lambda _self, args: dict(args),
-           ("tests/langchain/test_judged_by.py::"
-            "test_a_part_that_is_asked_for_under_another_name_is_not_the_whole",), room="langchain"),
+           ("tests/gate/test_declare.py::test_a_page_and_a_size_are_known_under_each_name_of_their_argument",)),
     Mutant("a tool takes no size by itself", "unabridged.contract.asked:paging_in", lambda _: lambda _args: {},
            ("tests/langchain/test_judged_by.py::test_the_size_that_a_tool_takes_by_itself_is_a_cap_too",),
            room="langchain"),
@@ -91,7 +90,7 @@ GUARDS: Final = (
            (_LLAMAINDEX + "test_a_result_in_a_history_may_be_that_of_a_tool_which_another_agent_has",),
            room="llamaindex"),
     Mutant("a LlamaIndex lookup is not told apart by what the author set",
-           "unabridged_llamaindex.arguments:Parameters.of_a_read", lambda _: lambda _self, _spec: {},
+           "unabridged_llamaindex.arguments:Parameters.of_a_read", lambda _: lambda *_args: {},
            ("tests/llamaindex/test_tools.py::test_the_key_of_a_lookup_may_be_set_by_the_author_and_is_not_shown",
             "tests/llamaindex/test_tools.py::test_a_key_that_the_tool_takes_by_itself_is_what_a_lookup_speaks_of"),
            room="llamaindex"),
