@@ -52,6 +52,8 @@ def id_key_set(values: Sequence[Any]) -> frozenset[Hashable]:
 
 def json_equal(left: Any, right: Any) -> bool:
     """Tells whether two values are equal as JSON values."""
+    if type(left) is type(right) and type(left) in _PLAIN:
+        return bool(left == right)
     return id_key(left) == id_key(right)
 
 
