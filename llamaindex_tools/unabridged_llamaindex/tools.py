@@ -83,6 +83,8 @@ class Door:
     """Whether the tool's own code may return a `ReadResult`."""
     aliases: Mapping[str, str] = field(default_factory=dict)
     """Other names of arguments, each with that by which the declaration may call it."""
+    paging: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """The pages and sizes that a read takes where no model sends any."""
 
     def call(self, given: Given) -> tuple[Reply, Sent]:
         """Judges a call and runs it."""
@@ -96,7 +98,7 @@ class Door:
         entered = self._enter(sent, run)
         if isinstance(entered, Reply):
             return entered, sent
-        entered.given, entered.paging = self._given, self.parameters.paging
+        entered.given, entered.paging = self._given, self.paging
         body = functools.partial(self._run, sent, entered)
         with inside(run.turn.siblings), recording(run.turn):
             return run_body(self.gate, entered, body, interrupts=PAUSES), sent
@@ -113,7 +115,7 @@ class Door:
         entered = self._enter(sent, run)
         if isinstance(entered, Reply):
             return entered, sent
-        entered.given, entered.paging = self._given, self.parameters.paging
+        entered.given, entered.paging = self._given, self.paging
         body = functools.partial(self._arun, sent, entered)
         with inside(run.turn.siblings), recording(run.turn):
             return await arun_body(self.gate, entered, body, interrupts=PAUSES), sent
@@ -313,7 +315,8 @@ def protected(tool: BaseTool, spec: Spec) -> Protected:
     bodies = _function_bodies(tool, parameters) if _is_plain(tool) else _tool_bodies(tool, parameters)
     real = tool.real_fn if isinstance(tool, FunctionTool) else None
     returns = may_return_results(real)
-    door = Door(Gate(name, spec), parameters, *bodies, may_return_results=returns, aliases=aliases)
+    paging = parameters.paging if isinstance(spec, ReadSpec) else {}
+    door = Door(Gate(name, spec), parameters, *bodies, may_return_results=returns, aliases=aliases, paging=paging)
     guarded._door = door  # type: ignore[attr-defined]
     if isinstance(guarded, FunctionTool):
         _seal(guarded, door)
