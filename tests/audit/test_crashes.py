@@ -11,11 +11,12 @@ import signal
 import subprocess
 import sys
 import time
+from datetime import datetime
 from pathlib import Path
 
 import pytest
-from audit.logs import Failing, checked, in_a_child, intent, lines, opened, outcome, rules, written
-from unabridged.audit import AuditFailed, verify
+from audit.logs import NOW, Failing, checked, in_a_child, intent, lines, opened, outcome, rules, written
+from unabridged.audit import AuditFailed, System, verify
 
 TORN = [
     b'{"prev":"00',
@@ -93,6 +94,97 @@ def test_a_turn_to_a_file_that_was_not_begun_is_gone_on_with(tmp_path: Path) -> 
         assert checked(path) == []
 
 
+def first_file(folder: Path) -> Path:
+    """Returns a log whose first file is full, as a process leaves it that is killed before it begins the next."""
+    path = written(folder / "audit.jsonl", 12, max_bytes=4_096)
+    (folder / "audit.jsonl.000002").unlink()
+    assert json.loads(lines(path)[-1])["kind"] == "turn"
+    return path
+
+
+@pytest.mark.parametrize("behind", ["nobody", "a writer that has the file open"])
+def test_a_last_line_of_a_file_that_lacks_its_newline_gets_it_and_the_next_file_follows(
+    tmp_path: Path, behind: str
+) -> None:
+    path = first_file(tmp_path)
+    whole = path.read_bytes()
+    path.write_bytes(whole.splitlines(keepends=True)[0])
+    log = opened(path) if behind != "nobody" else None
+    with path.open("r+b") as file:
+        file.write(whole[:-1])
+    with log or opened(path) as going_on:
+        going_on.write(intent(50))
+    assert path.read_bytes() == whole
+    assert checked(path) == []
+
+
+@pytest.mark.parametrize(("number", "knows"), [(1, False), (2, False), (2, True)])
+def test_a_file_whose_first_line_is_a_seal_gets_the_line_that_opens_it(
+    tmp_path: Path, number: int, knows: bool
+) -> None:
+    path = first_file(tmp_path) if number == 2 else tmp_path / "audit.jsonl"
+    log = None
+    if knows:
+        whole = path.read_bytes()
+        path.write_bytes(whole.splitlines(keepends=True)[0])
+        log = opened(path)
+        path.write_bytes(whole)
+    (tmp_path / "audit.jsonl.000002" if number == 2 else path).write_bytes(b'{"prev":"')
+
+    def fails(fd: int, data: bytes) -> int:
+        if b'"kind":"file"' in data:
+            raise OSError(errno.ENOSPC, "canary")
+        return os.write(fd, data)
+
+    with pytest.raises(AuditFailed, match="no space is left"):
+        opened(path, system=System(write=fails))
+    with log or opened(path) as going_on:
+        going_on.write(intent(50))
+    found = verify(path)
+    assert (rules(found), len(found.tears), len(found.files)) == ([], 1, number)
+
+
+def test_a_beginning_of_a_file_that_was_torn_for_longer_than_any_line_is_sealed_once(tmp_path: Path) -> None:
+    path = tmp_path / "audit.jsonl"
+    path.write_bytes(b"\0" * 2_700_000)
+    for number in range(3):
+        written(path, 1, start=number)
+    found = verify(path)
+    assert (rules(found), found.events, [tear.bytes for tear in found.tears]) == ([], 6, [2_700_000])
+
+
+class _Broken(Exception):
+    """What a clock raises."""
+
+
+@pytest.mark.parametrize("call", range(1, 36))
+def test_a_clock_that_fails_at_any_moment_leaves_no_line_out_of_place(tmp_path: Path, call: int) -> None:
+    calls = iter(range(1, 1_000))
+
+    def now() -> datetime:
+        if next(calls) == call:
+            raise _Broken
+        return NOW
+
+    path = tmp_path / "audit.jsonl"
+    path.write_bytes(b'{"prev":"')
+    log, failed = None, 0
+    for number in range(30):
+        try:
+            log = log or opened(path, now=now, max_bytes=4_096, sync_s=3_600)
+            if number == 4:
+                with path.open("r+b") as file:
+                    file.truncate(path.stat().st_size - 1)
+                log._writer._end = -1
+            log.write(intent(number))
+        except _Broken:
+            failed += 1
+    assert log is not None
+    log.close()
+    found = verify(path)
+    assert (rules(found), found.events + failed) == ([], 30)
+
+
 @pytest.mark.parametrize("error", [errno.ENOSPC, errno.EIO])
 @pytest.mark.parametrize("room", [0, 1, 100])
 def test_a_write_that_fails_is_an_error_and_leaves_no_half_line_unsealed(tmp_path: Path, error: int, room: int) -> None:
@@ -125,8 +217,6 @@ def test_a_half_line_is_sealed_at_once_where_the_next_write_goes_through(tmp_pat
             raise OSError(errno.EIO, "canary")
         return real(fd, data)
 
-    from unabridged.audit import System
-
     log = opened(path, system=System(write=once))
     with pytest.raises(AuditFailed, match="the device failed"):
         log.write(outcome(1))
@@ -136,8 +226,6 @@ def test_a_half_line_is_sealed_at_once_where_the_next_write_goes_through(tmp_pat
 
 
 def test_a_write_in_parts_is_a_whole_line(tmp_path: Path) -> None:
-    from unabridged.audit import System
-
     path = tmp_path / "audit.jsonl"
     with opened(path, system=System(write=lambda fd, data: os.write(fd, data[:7]))) as log:
         log.write(intent(1))

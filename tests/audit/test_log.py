@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from audit.logs import KEY, NOW, Failing, checked, in_a_child, intent, lines, opened, outcome, ref, written
-from unabridged.audit import AuditFailed, AuditLog, read_head, verify
+from unabridged.audit import AuditFailed, AuditLog, System, read_head, verify
 from unabridged.contract import InvalidInput
 
 
@@ -209,6 +209,68 @@ def test_a_child_does_not_wait_for_a_thread_that_it_does_not_have(tmp_path: Path
             log._writer._lock.release()
         log.write(intent(2))
     assert verify(tmp_path / "audit.jsonl").events == 2
+
+
+def _waits_in_a_child() -> int:
+    """Forks a child that keeps open what it inherited, until the end of a pipe that is returned is closed."""
+    ours, theirs = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(theirs)
+        os.read(ours, 1)
+        os._exit(0)
+    os.close(ours)
+    return theirs
+
+
+def test_a_child_that_writes_nothing_keeps_nobody_out_of_a_file_that_its_parent_has_left(tmp_path: Path) -> None:
+    path = tmp_path / "audit.jsonl"
+    log, other = (opened(path, max_bytes=4_096, lock_s=0.2, sync_s=3_600) for _ in range(2))
+    end = _waits_in_a_child()
+    for number in range(40):
+        log.write(intent(number))
+    other.write(intent(99))
+    os.close(end)
+    os.wait()
+    log.close()
+    other.close()
+    assert checked(path) == []
+
+
+def test_a_child_of_a_process_that_was_killed_while_it_wrote_keeps_nobody_out(tmp_path: Path) -> None:
+    path = tmp_path / "audit.jsonl"
+    ours, theirs = os.pipe()
+
+    def dies() -> None:
+        log = opened(path, sync_s=3_600)
+        with log._writer._held:
+            if os.fork() == 0:
+                os.close(theirs)
+                os.read(ours, 1)
+            os._exit(0)
+
+    assert in_a_child(dies) == 0
+    with opened(path, lock_s=0.2) as log:
+        log.write(intent(1))
+    os.close(theirs)
+    assert checked(path) == []
+
+
+def test_a_writer_that_was_left_behind_by_hundreds_of_files_goes_on_in_the_newest(tmp_path: Path) -> None:
+    path = tmp_path / "audit.jsonl"
+    quick = System(fsync=lambda _fd: None)
+    log, other = (opened(path, max_bytes=4_096, sync_s=3_600, system=quick) for _ in range(2))
+    for number in range(9_000):
+        log.write(intent(number))
+    files = verify(path).files
+    assert len(files) > 500
+    for file in files[:-2]:
+        os.unlink(file)
+    other.write(intent(10_000))
+    assert b"%032x" % 10_000 in Path(files[-1]).read_bytes()
+    assert sorted(map(str, tmp_path.iterdir())) == sorted(files[-2:])
+    log.close()
+    other.close()
 
 
 def test_a_writer_that_cannot_have_the_file_fails_in_time(tmp_path: Path) -> None:

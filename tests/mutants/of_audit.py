@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from mutants.mutating import Mutant
 from unabridged.audit.chain import SEGMENT
+from unabridged.audit.tail import tail_of
 
 _VERIFYING: Final = "audit/test_verifying.py::"
 _TAMPERING: Final = "audit/test_tampering.py::"
@@ -91,6 +92,51 @@ def _left_out_is_not_counted(right: Any) -> Any:
     return split
 
 
+def _seal_behind_the_last_line(right: Any) -> Any:
+    """A writer that seals the last line of a file as any other."""
+
+    def settle(self: Any, size: int) -> None:
+        tail = tail_of(self._fd, size)
+        if tail.line is not None and tail.line.kind == "turn" and not tail.finished:
+            self._follow(tail)
+            self._seal(size)
+            self._move(tail.line.next)
+        else:
+            right(self, size)
+
+    return settle
+
+
+def _half_made_counts(_: Any) -> Any:
+    """A writer that goes on from wherever an error left it."""
+
+    def catch_up(self: Any, size: int) -> None:
+        if size != self._end:
+            self._settle(size)
+        if self._end >= self._rules.max_bytes:
+            self._turn()
+
+    return catch_up
+
+
+def _seal_is_enough(right: Any) -> Any:
+    """A writer that looks for the line that opens a file only where it does not know the log."""
+
+    def learn_log(self: Any) -> None:
+        if not self._log:
+            right(self)
+
+    return learn_log
+
+
+def _other_log(right: Any) -> Any:
+    def link(self: Any) -> str:
+        right(self)
+        return ""
+
+    return link
+
+
 def _failed_sync_is_forgotten(_: Any) -> Any:
     def fsync(self: Any, fd: int) -> None:
         self._rules.system.fsync(fd)
@@ -141,6 +187,18 @@ AUDIT: Final = (
     _m("a sync that failed is forgotten", "writer:Writer._fsync", _failed_sync_is_forgotten,
        _CRASHES + "test_a_sync_that_fails_where_a_file_is_full_stops_the_log_and_its_files_go_on_when_it_is_opened",
        _CRASHES + "test_after_a_sync_that_failed_nothing_more_is_written"),
+    _m("a seal stands behind the last line of a file", "writer:Writer._settle", _seal_behind_the_last_line,
+       _CRASHES + "test_a_last_line_of_a_file_that_lacks_its_newline_gets_it_and_the_next_file_follows",
+       errors=("AuditFailed", "AssertionError")),
+    _m("what an error left half made counts", "writer:Writer._catch_up", _half_made_counts,
+       _CRASHES + "test_a_clock_that_fails_at_any_moment_leaves_no_line_out_of_place"),
+    _m("a seal counts as the line that opens a file", "writer:Writer._learn_log", _seal_is_enough,
+       _CRASHES + "test_a_file_whose_first_line_is_a_seal_gets_the_line_that_opens_it"),
+    _m("a file forgets whose it is", "writer:Writer._link_to_earlier", _other_log,
+       _CRASHES + "test_a_file_whose_first_line_is_a_seal_gets_the_line_that_opens_it"),
+    _m("a writer that was left behind goes file by file", "writer:numbers_of", lambda _: lambda _base: [],
+       _LOG + "test_a_writer_that_was_left_behind_by_hundreds_of_files_goes_on_in_the_newest",
+       errors=("InvalidInput",)),
     _m("a tear is cut off", "writer:Writer._seal", _tear_is_cut_off,
        _CRASHES + "test_a_torn_line_is_told_and_then_sealed_and_stays", errors=("AssertionError", "KeyError")),
     _m("a writer does not look at what others wrote", "writer:Writer._settle", _tail_is_kept,

@@ -144,12 +144,31 @@ def _chunks(fd: int, start: int, end: int) -> Iterator[bytes]:
 
 
 def opening_of(fd: int) -> Line | None:
-    """Returns the line that opens a file, nothing when a crash took it."""
-    for raw in read_at(fd, 0, MAX_LINE).split(b"\n"):
-        line = parse(raw)
-        if line is not None and line.kind != "seal":
-            return line if line.kind == "file" else None
-    return None
+    """Returns the line that opens a file, nothing when a crash took it. Sealed bytes may stand before it."""
+    rest, at = b"", 0
+    while part := os.pread(fd, _CHUNK, at):
+        at += len(part)
+        *lines, rest = (rest + part).split(b"\n")
+        for raw in lines:
+            line = parse(raw)
+            if line is not None and line.kind != "seal":
+                return line if line.kind == "file" else None
+        rest = rest[: MAX_LINE + 1]  # what is longer is no line
+    last = parse(rest)
+    return last if last is not None and last.kind == "file" else None
+
+
+def closed(fd: int, size: int) -> tuple[int, Chain, str] | None:
+    """Returns the number of the line that closes a file, what the next file is linked to, and the id of the log.
+
+    Nothing where the file is not closed.
+    """
+    tail = tail_of(fd, size)
+    if tail.line is None or tail.line.kind != "turn":
+        return None
+    chain, opening = chain_at(fd, tail.end), opening_of(fd)
+    chain.cut()
+    return tail.line.n, chain, "" if opening is None else opening.log
 
 
 def is_ours(fd: int) -> bool:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import secrets
 import threading
-import weakref
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -18,14 +18,14 @@ from .chain import Chain
 from .errors import AuditFailed, why
 from .events import AuditEvent
 from .heads import NOT_KNOWN, Head, head_there, write_head
+from .holding import UNKNOWN, Held, open_here, sync_on
 from .keys import Keyed
 from .lines import MAX_LINE, event_tail
 from .stamps import Stamps
-from .system import LEAVE, TAKE, System, flock, is_at, numbered, numbers_of, open_file, sync_folder, take
-from .tail import Tail, chain_at, follow, hash_at, is_ours, opening_of, read_at, tail_of
+from .system import LEAVE, System, flock, is_at, numbered, numbers_of, open_file, sync_folder, take
+from .tail import Tail, chain_at, closed, follow, hash_at, is_ours, opening_of, read_at, tail_of
 
 _SEEN: Final = 16_384
-_UNKNOWN: Final = -1
 _FOLLOWED: Final = 1 << 18
 
 
@@ -48,21 +48,21 @@ class Writer:
     def __init__(self, base: Path, rules: Rules, keyed: Keyed) -> None:
         self._base, self._rules, self._keyed = base, rules, keyed
         self._write, self._stamp = rules.system.write, Stamps(rules.now)
-        self._held = _Held(self)
+        self._held = Held(self)
         self._forked = False
         self._in_background = not rules.each or rules.head is not None
         self._lock = threading.Lock()
         self._seen: set[str] = set()
         self._older: set[str] = set()
-        self._fd = _UNKNOWN
-        self._end, self._n, self._chain, self._log, self._number = _UNKNOWN, 0, Chain(), "", 1
+        self._fd = UNKNOWN
+        self._end, self._n, self._chain, self._log, self._number = UNKNOWN, 0, Chain(), "", 1
         self._failed: str | None = None
         self._head_due: Head | None = None
         self._dirty = threading.Event()
         self._stop = threading.Event()
         self._syncer: threading.Thread | None = None
         self._begin()
-        _open_here.add(self)
+        open_here.add(self)
 
     # what a log does
 
@@ -144,7 +144,7 @@ class Writer:
 
     def close(self) -> None:
         """Syncs and closes; once."""
-        if self._fd == _UNKNOWN:
+        if self._fd == UNKNOWN:
             return
         try:
             if self._pid == os.getpid() and self._failed is None:
@@ -152,8 +152,8 @@ class Writer:
         finally:
             with self._lock:
                 self._failed = self._failed or "it is closed"
-                fd, self._fd = self._fd, _UNKNOWN
-                if fd != _UNKNOWN:
+                fd, self._fd = self._fd, UNKNOWN
+                if fd != UNKNOWN:
                     os.close(fd)
             self._stop.set()
             self._dirty.set()
@@ -167,7 +167,7 @@ class Writer:
 
     def said(self) -> str:
         """Returns what its repr says."""
-        state = "closed" if self._fd == _UNKNOWN else f"{self._n} lines"
+        state = "closed" if self._fd == UNKNOWN else f"{self._n} lines"
         return f"file {self._number}, {state}"
 
     # how it comes to hold the file
@@ -200,7 +200,7 @@ class Writer:
                 self._check_head()
         except BaseException:
             os.close(self._fd)
-            self._fd = _UNKNOWN
+            self._fd = UNKNOWN
             raise
 
     def _opened(self, number: int) -> int:
@@ -221,7 +221,7 @@ class Writer:
 
     def _put(self, line: bytes, *, before: bytes = b"", opens: bool = False) -> None:
         """Appends a line, behind what ends the one before. Until it is whole, the end of the file counts as unknown."""
-        end, self._end = self._end, _UNKNOWN
+        end, self._end = self._end, UNKNOWN
         self._write_all(before + line)
         self._n += 1
         self._chain.add(line, self._n, opens=opens)
@@ -242,6 +242,17 @@ class Writer:
         line = f'{{"prev":"{self._chain.hash}","n":{self._n + 1},"kind":"{kind}",{stamped},{rest}}}\n'.encode()
         self._put(line, before=before, opens=kind == "file")
 
+    def _catch_up(self, size: int) -> None:
+        """Makes the log ready for a line. Whatever fails in the midst of it leaves the end of the file unknown."""
+        try:
+            if size != self._end:
+                self._settle(size)
+            if self._end >= self._rules.max_bytes:
+                self._turn()
+        except BaseException:
+            self._end = UNKNOWN
+            raise
+
     def _settle(self, size: int) -> None:
         """Finds out how the file ends, since it is not as this writer left it, and makes its end whole."""
         if size < self._end:
@@ -255,11 +266,15 @@ class Writer:
             self._start_file(size)
             return
         self._follow(tail)
+        if tail.line.kind == "turn":  # no line may stand behind it, also no seal
+            if not tail.finished:
+                self._write_all(b"\n")
+            self._fsync(self._fd)
+            self._move(tail.line.next)
+            return
         if not tail.finished or tail.end < size:
             self._seal(size)
-        if tail.line.kind == "turn":
-            self._move(tail.line.next)
-        elif not self._log:
+        if not self._log or tail.line.kind == "seal":
             self._learn_log()
 
     def _follow(self, tail: Tail) -> None:
@@ -273,10 +288,8 @@ class Writer:
 
     def _mend(self) -> None:
         """Seals what a failed write left, where that can be done at once; else the next writer does."""
-        try:
-            self._settle(os.lseek(self._fd, 0, os.SEEK_END))
-        except (OSError, AuditFailed):
-            self._end = _UNKNOWN
+        with suppress(OSError, AuditFailed):
+            self._catch_up(os.lseek(self._fd, 0, os.SEEK_END))
 
     def _goes_on(self) -> bool:
         """Tells whether what stands behind our last line is linked to it, or is no line at all."""
@@ -294,36 +307,40 @@ class Writer:
         if size and not is_ours(self._fd):
             raise InvalidInput(field="audit.path", rule="must be an audit log, or a file that is new")
         self._n, self._chain, self._end = 0, Chain(), 0
-        log = secrets.token_hex(16)
-        if self._number > 1:
-            log = self._link_to_earlier() or log
+        self._log = self._link_to_earlier()
         if size:
             self._seal(size)
-        self._log = log
-        self._own(f'file,"log":"{log}","file":{self._number}')
+        self._open_file()
         sync_folder(self._base, self._fsync)
 
+    def _open_file(self) -> None:
+        self._log = self._log or secrets.token_hex(16)
+        self._own(f'file,"log":"{self._log}","file":{self._number}')
+
     def _link_to_earlier(self) -> str:
-        """Takes number and hash from the end of the file before, and returns the id of the log."""
+        """Takes number and hash from the end of the file before, and returns the id of the log, where there is one."""
+        if self._number == 1:
+            return ""
         earlier = open_file(numbered(self._base, self._number - 1), create=False)
         try:
-            tail = tail_of(earlier, os.lseek(earlier, 0, os.SEEK_END))
-            if tail.line is None or tail.line.kind != "turn":
-                raise AuditFailed(rule="the file before the newest one does not end as it should")
-            self._n, self._chain = tail.line.n, chain_at(earlier, tail.end)
-            self._chain.cut()
-            opening = opening_of(earlier)
-            return opening.log if opening is not None else ""
+            found = closed(earlier, os.lseek(earlier, 0, os.SEEK_END))
         finally:
             os.close(earlier)
+        if found is None:
+            raise AuditFailed(rule="the file before the newest one does not end as it should")
+        self._n, self._chain, log = found
+        return log
 
     def _learn_log(self) -> None:
+        """Takes the id of the log from the line that opens the file, or writes that line where a crash took it."""
         opening = opening_of(self._fd)
         if opening is not None:
             self._log = opening.log
             return
-        self._log = secrets.token_hex(16)
-        self._own(f'file,"log":"{self._log}","file":{self._number}')
+        n, chain = self._n, self._chain
+        self._log = self._link_to_earlier()
+        self._n, self._chain = n, chain
+        self._open_file()
 
     def _turn(self) -> None:
         """Closes the file with a line that says so, and goes on in the next."""
@@ -332,8 +349,12 @@ class Writer:
         self._move(self._number + 1)
 
     def _move(self, number: int) -> None:
-        """Goes to the next file, where other writers may be already. The lock of the old one is held until then."""
-        self._end = _UNKNOWN
+        """Goes to the next file, or to the newest: other writers may be there already, and those before it archived.
+
+        The lock of the old one is held until then.
+        """
+        self._end = UNKNOWN
+        number = max([number, *numbers_of(self._base)])
         after = self._opened(number)
         try:
             self._take(after)
@@ -341,6 +362,7 @@ class Writer:
             os.close(after)
             raise
         left, self._fd, self._number = self._fd, after, number
+        flock(left, LEAVE)  # a process that was forked meanwhile may hold it open as well
         os.close(left)
         self._settle(os.lseek(after, 0, os.SEEK_END))
 
@@ -350,74 +372,6 @@ class Writer:
         with self._lock:
             if self._syncer is None and not self._stop.is_set():
                 self._syncer = threading.Thread(
-                    target=_sync_on, args=(self, self._dirty, self._stop), name="unabridged-audit", daemon=True
+                    target=sync_on, args=(self, self._dirty, self._stop), name="unabridged-audit", daemon=True
                 )
                 self._syncer.start()
-
-
-class _Held:
-    """The log, held by one thread of one process. What the operating system refuses leaves as an `AuditFailed`."""
-
-    __slots__ = ("_writer",)
-
-    def __init__(self, writer: Writer) -> None:
-        self._writer = writer
-
-    def __enter__(self) -> None:
-        writer = self._writer
-        if not (writer._lock.acquire(blocking=False) or writer._lock.acquire(timeout=writer._rules.lock_s)):
-            raise AuditFailed(rule="another thread holds it")
-        try:
-            if writer._failed is not None or writer._forked:
-                writer._ready()
-            try:
-                flock(writer._fd, TAKE)
-            except BlockingIOError:
-                writer._take(writer._fd)
-            end = os.lseek(writer._fd, 0, os.SEEK_END)
-            if end != writer._end:
-                writer._settle(end)
-            if writer._end >= writer._rules.max_bytes:
-                writer._turn()
-            if writer._head_due is not None:
-                writer._move_head()
-        except BaseException as error:
-            self.__exit__(type(error), error, None)
-            raise
-
-    def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
-        writer = self._writer
-        rule = why(error) if isinstance(error, OSError) else None
-        if rule is not None and writer._end == _UNKNOWN:
-            writer._mend()
-        if writer._fd != _UNKNOWN:
-            flock(writer._fd, LEAVE)
-        writer._lock.release()
-        if rule is not None:
-            raise AuditFailed(rule=rule)
-
-
-def _sync_on(writer: Writer, dirty: threading.Event, stop: threading.Event) -> None:
-    """Syncs a while after something was written. A failure is told by the next write."""
-    while True:
-        dirty.wait()
-        if stop.wait(writer._rules.sync_s):
-            return
-        try:
-            writer.sync()
-        except AuditFailed:
-            if writer._failed is not None:
-                return
-
-
-_open_here: weakref.WeakSet[Writer] = weakref.WeakSet()
-
-
-def _after_fork() -> None:
-    """Lets no child wait for a thread that it does not have."""
-    for writer in _open_here:
-        writer._lock, writer._forked = threading.Lock(), True
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
