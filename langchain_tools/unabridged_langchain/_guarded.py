@@ -163,10 +163,10 @@ class GuardedTool:
             return (Refused(tuple(_told(error))),), {}
         except ToolException:
             return (Refused((("arguments", "do not fit this tool"),)),), {}
-        except (ValueError, TypeError, NotImplementedError):
-            del tool_input
-            raise  # LangChain's own word to the developer: no value is in it
-        except Exception:  # noqa: BLE001 - the outermost tool boundary: a validator of the user's may raise anything
+        except Exception as error:  # the outermost tool boundary: a validator of the user's may raise anything
+            if _is_word_to_the_developer(error):
+                del tool_input
+                raise
             return (Refused((("arguments", f"do not fit {carried.gate.name}"),)),), {}
 
     def _problems(self: Any, tool_input: dict[str, Any]) -> list[Problem]:
@@ -265,17 +265,17 @@ def _inner_arun(carried: Carried, config: RunnableConfig, run_manager: AsyncCall
 
 def _entry(tool: BaseTool, config: RunnableConfig, run_manager: Any, *args: Any, **kwargs: Any) -> Any:
     """Calls a tool whose class has an entry of its own, as one run with its guarded shell."""
-    options, held = _inner_config(config, run_manager), Boxed(args[0] if args else kwargs)
-    del args, kwargs
-    with watched_run(tool.name, options):
-        return tool.invoke(held.take(), RunnableConfig(**options))  # type: ignore[typeddict-item]
+    options, held = Boxed(_inner_config(config, run_manager)), Boxed(args[0] if args else kwargs)
+    del config, args, kwargs
+    with watched_run(tool.name, options.value):
+        return tool.invoke(held.take(), RunnableConfig(**options.take()))  # type: ignore[typeddict-item]
 
 
 async def _aentry(tool: BaseTool, config: RunnableConfig, run_manager: Any, *args: Any, **kwargs: Any) -> Any:
-    options, held = _inner_config(config, run_manager), Boxed(args[0] if args else kwargs)
-    del args, kwargs
-    with watched_run(tool.name, options):
-        return await tool.ainvoke(held.take(), RunnableConfig(**options))  # type: ignore[typeddict-item]
+    options, held = Boxed(_inner_config(config, run_manager)), Boxed(args[0] if args else kwargs)
+    del config, args, kwargs
+    with watched_run(tool.name, options.value):
+        return await tool.ainvoke(held.take(), RunnableConfig(**options.take()))  # type: ignore[typeddict-item]
 
 
 def _inner_config(config: RunnableConfig | None, run_manager: Any) -> dict[str, Any]:
@@ -293,6 +293,16 @@ def _wanted(method: Any, config: RunnableConfig, run_manager: Any) -> dict[str, 
     if config_name is not None:
         wanted[config_name] = config
     return wanted
+
+
+def _is_word_to_the_developer(error: Exception) -> bool:
+    """Tells whether LangChain itself raised it: no value is in it. One of a validator of the user's may hold some."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    raised_in = "" if trace is None else str(trace.tb_frame.f_globals.get("__name__"))
+    is_theirs = raised_in.split(".")[0] == "langchain_core"
+    return is_theirs and isinstance(error, ValueError | TypeError | NotImplementedError)
 
 
 def _told(error: ValidationError | ValidationErrorV1) -> list[Problem]:

@@ -166,6 +166,13 @@ def test_undeclared_arguments_are_refused_before_the_body() -> None:
     assert (message.status, shop.calls) == ("error", [])
 
 
+CRASHES: dict[str, type[Exception]] = {
+    "crash": RuntimeError,
+    "crash too": TypeError,
+    "crash as well": NotImplementedError,
+}
+
+
 class Strict(BaseModel):
     """Arguments with a validator."""
 
@@ -174,8 +181,8 @@ class Strict(BaseModel):
     @field_validator("name")
     @classmethod
     def _check(cls, value: str) -> str:
-        if value == "crash":
-            raise RuntimeError(value)
+        if value in CRASHES:
+            raise CRASHES[value](value)
         raise ValueError(f"no: {value}")
 
 
@@ -188,18 +195,19 @@ async def test_validation_errors_never_echo_values(declare: Any, how: str) -> No
         return name
 
     guarded = declare(strict)
+    sent = [{"name": SECRET}, {}, *({"name": name} for name in CRASHES)]
     agent = create_agent(
-        scripted(calls(("strict", {"name": SECRET})), calls(("strict", {"name": "crash"})), calls(("strict", {}))),
-        [guarded],
-        middleware=[CoverageMiddleware()],
+        scripted(*(calls(("strict", args)) for args in sent)), [guarded], middleware=[CoverageMiddleware()]
     )
     given = {"messages": [HumanMessage("x")]}
     state = agent.invoke(given) if how == "invoke" else await agent.ainvoke(given)
     said = results(state["messages"])
-    assert [document(m)["error"] for m in said] == ["invalid_request"] * 3
+    assert [document(m)["error"] for m in said] == ["invalid_request"] * len(sent)
     assert all(m.status == "error" and SECRET not in m.content and "crash" not in m.content for m in said)
-    direct = guarded.invoke({"name": SECRET})
-    assert SECRET not in direct
+    for args in sent:
+        direct = guarded.invoke(args) if how == "invoke" else await guarded.ainvoke(args)
+        assert SECRET not in direct
+        assert "crash" not in direct
 
 
 SCHEMA = {
