@@ -16,12 +16,27 @@ from langchain_core.messages import HumanMessage
 from langchain_core.tools import StructuredTool
 from unabridged_langchain import CoverageMiddleware, action_tool, protect
 
-Means = Literal["action", "write", "bare"]
+Means = Literal["action", "write", "own", "bare"]
 ASKED = {"messages": [HumanMessage("Refund what is open.")]}
 
 
+class OwnEntry(StructuredTool):
+    """A tool whose class has entries of its own, as some of a service's client libraries bring."""
+
+    def invoke(self, input: Any, config: Any = None, **kwargs: Any) -> Any:
+        """Runs the tool."""
+        return super().invoke(input, config, **kwargs)
+
+    async def ainvoke(self, input: Any, config: Any = None, **kwargs: Any) -> Any:
+        """Runs the tool."""
+        return await super().ainvoke(input, config, **kwargs)
+
+
 def tools_of(provider: Any, means: Means, *, is_async: bool, **declared: Any) -> list[Any]:
-    """Returns the tools: a read, and a refund as an action, as a protected write, or as a tool that nobody declared."""
+    """Returns the tools: a read, and a refund.
+
+    The refund is an action, a protected write, one whose class has an entry of its own, or a tool that nobody declared.
+    """
 
     def list_orders(owner: str | None = None) -> Any:  # noqa: ARG001
         """Lists orders."""
@@ -41,7 +56,9 @@ def tools_of(provider: Any, means: Means, *, is_async: bool, **declared: Any) ->
     if means == "action":
         return [*protect([list_orders], reads=read), action_tool(refund(provider, **declared))]
     code = {"coroutine": arefund} if is_async else {"func": refund_now}
-    tool = StructuredTool.from_function(name="refund", description="Refunds orders.", **code)
+    tool = (OwnEntry if means == "own" else StructuredTool).from_function(
+        name="refund", description="Refunds orders.", **code
+    )
     if means == "bare":
         return [*protect([list_orders], reads=read), tool]
     wanted = {"relies_on": ["orders"], "targets": "ids", **declared}

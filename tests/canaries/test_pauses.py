@@ -49,7 +49,7 @@ def kept_in(folder: Path) -> bytes:
 
 
 @pytest.mark.parametrize("is_async", [False, True])
-@pytest.mark.parametrize("means", ["action", "write"])
+@pytest.mark.parametrize("means", ["action", "write", "own"])
 @pytest.mark.parametrize("way", [*DECISIONS, "raises", "ends"])
 async def test_a_graph_that_pauses_and_goes_on_lets_no_value_out(
     way: str, means: Means, is_async: bool, tmp_path: Path

@@ -88,7 +88,17 @@ def _command_shows_what_tokens_stand_for(_right: Any) -> Any:
     return lambda self: f"Command({self.action}, {self.references})"
 
 
+def _run_inside_is_told_as_it_is(_right: Any) -> Any:
+    return lambda config, manager: {**(config or {}), "run_id": None, "callbacks": manager and manager.get_child()}
+
+
 CANARIES: Final = (
+    Mutant(
+        name="handlers hear what the run inside a tool with an entry of its own raised",
+        target="unabridged_langchain._guarded:_inner_config", wrong=_run_inside_is_told_as_it_is,
+        killers=[_PAUSES + "[raises-own-False]"],
+        room="langchain",
+    ),
     Mutant(
         name="the text of an error stands in a log",
         target="unabridged.gate.runtime:Fault.of", wrong=_text_of_an_error_is_told,
