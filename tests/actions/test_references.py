@@ -10,6 +10,7 @@ import pytest
 from actions.kit import SENTINEL, Archived, Provider, admitted, opened
 from pydantic import BaseModel, Field
 from unabridged.actions import Action, Grants, ReferenceKind, Rejected, reference
+from unabridged.actions.references import resolve
 from unabridged.contract import InvalidInput
 from unabridged.evidence import MemoryLedger
 
@@ -55,6 +56,18 @@ def test_the_executor_gets_what_a_reference_stands_for_and_the_agent_holds_a_tok
     assert SENTINEL not in token + json.dumps(outcome.document()) + repr(provider.commands)
     assert provider.commands[0].references == {"customer": {"email": SENTINEL}, "others": [1, 2]}
     assert provider.commands[0].fields == {"count": 0}
+
+
+def test_nobody_who_holds_the_value_changes_what_a_reference_stands_for() -> None:
+    value = {"email": SENTINEL, "tags": ["a"]}
+    kinds = {"customer": ReferenceKind("customer")}
+    with opened() as s:
+        token = reference(s, "customer", value, action="notify")
+        value["tags"].append("b")
+        for _ in range(2):
+            found = resolve(s, kinds, {"customer": token}, action="notify").values["customer"]
+            assert found == {"email": SENTINEL, "tags": ["a"]}
+            found["tags"].append("c")
 
 
 def test_a_reference_that_is_not_good_is_refused_and_the_answer_does_not_say_why() -> None:

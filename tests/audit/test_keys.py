@@ -108,8 +108,8 @@ def test_another_key_makes_another_digest() -> None:
     assert mine != other
 
 
-@pytest.mark.parametrize("digest", ["", "zz", "ab" * 16, "\u00e9" * 64])
-def test_what_is_no_digest_matches_nothing(digest: str) -> None:
+@pytest.mark.parametrize("digest", ["", "zz", "ab" * 16, "\u00e9" * 64, "0" * 63 + "\ud800", None, 5, b"0" * 64])
+def test_what_is_no_digest_matches_nothing(digest: Any) -> None:
     assert not Keyed(KEY).matches(digest, "x")
 
 

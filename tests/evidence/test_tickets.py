@@ -210,6 +210,14 @@ def test_a_part_of_a_selection_may_be_written_and_nothing_beyond_it() -> None:
                 s.tickets.selected(token, action="archive", ids=ids)
 
 
+@pytest.mark.parametrize("ids", ["12", b"12", {"1": 1}, 1])
+def test_what_are_no_ids_name_no_part_of_a_selection(ids: Any) -> None:
+    with a_session() as s:
+        token = str(made("orders", ["1", "2"]).select(["1", "2"], action="archive"))
+        with pytest.raises(TicketRefused):
+            s.tickets.selected(token, action="archive", ids=ids)
+
+
 def test_a_selection_is_refused_once_spent_expired_moved_or_forged() -> None:
     ledger, at = MemoryLedger(), [moment(10)]
     with a_session(at=at, ledger=ledger) as s:

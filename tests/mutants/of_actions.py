@@ -82,6 +82,11 @@ ACTIONS: Final = (
       _ACTIONS + "test_declaring.py::test_nothing_hides_a_field_that_could_carry_anything"),
     m("true is taken for one", "unabridged.actions.inputs:Input._swapped", lambda _: lambda *_args, **_kwargs: iter(()),
       _ACTIONS + "test_inputs.py::test_true_is_no_choice_of_one_and_one_is_none_of_true"),
+    m("a reference shares what it stands for", "unabridged.actions.references:deepcopy", lambda _: lambda value: value,
+      _ACTIONS + "test_references.py::test_nobody_who_holds_the_value_changes_what_a_reference_stands_for"),
+    m("a text names a part of a selection", "unabridged.evidence.ticketing:part_of",
+      lambda right: lambda selected, ids: right(selected, list(ids) if isinstance(ids, str) else ids),
+      "evidence/test_tickets.py::test_what_are_no_ids_name_no_part_of_a_selection"),
     m("a reference stands for any kind of thing", "unabridged.actions.references:_one",
       lambda right: lambda s, kind, token, **given: (
           s.tickets.look(token, kind="reference", action=given["action"], audience=kind.audience).payload or {}

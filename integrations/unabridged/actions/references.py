@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -58,7 +59,7 @@ def reference(
         TicketRefused: the session was evicted or erased.
     """
     kind = kind_of(kind)
-    payload = {"kind": kind.name, "value": value}
+    payload = {"kind": kind.name, "value": deepcopy(value)}
     return session.tickets.issue(
         "reference", action=action, audience=kind.audience, ttl_s=ttl_s, uses=uses, payload=payload
     )
@@ -121,7 +122,7 @@ def _one(session: Session | None, kind: ReferenceKind, token: object, *, action:
         raise TicketRefused
     if spend:
         session.tickets.redeem(token, kind="reference", action=action, audience=kind.audience)
-    return payload["value"]
+    return deepcopy(payload["value"])  # whoever changes what it got changes nothing for those who come after
 
 
 def problems_of(resolved: Resolved) -> tuple[tuple[str, str], ...]:

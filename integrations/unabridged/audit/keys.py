@@ -27,6 +27,7 @@ Correlate: TypeAlias = Literal["never", "session", "log"]
 MIN_KEY_BYTES: Final = 16
 _SALT_BYTES: Final = 8
 _MAC_DIGITS: Final = 48
+_DIGEST: Final = re.compile(r"[0-9a-f]{64}\Z")
 _SESSIONS: Final = 4_096
 _HEX: Final = re.compile(rb"\s*([0-9A-Fa-f]{32,})\s*\Z")
 
@@ -60,13 +61,11 @@ class Keyed:
 
     def matches(self, digest: str, value: Any) -> bool:
         """Tells whether a digest is one of this value; needs the key, as making one does."""
-        mac = self._digests.copy()
-        try:
-            salt, found = bytes.fromhex(digest[: 2 * _SALT_BYTES]), digest[2 * _SALT_BYTES :]
-        except ValueError:
+        if type(digest) is not str or not _DIGEST.match(digest):
             return False
-        mac.update(salt)
-        mac.update(canonical(value))
+        salt, found = bytes.fromhex(digest[: 2 * _SALT_BYTES]), digest[2 * _SALT_BYTES :]
+        mac = self._digests.copy()
+        mac.update(salt + canonical(value))
         return hmac.compare_digest(mac.hexdigest()[:_MAC_DIGITS].encode(), found.encode())
 
     def session(self, name: str) -> str:

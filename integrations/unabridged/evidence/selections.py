@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -53,10 +53,12 @@ def part_of(selected: list[Any], ids: Iterable[Any] | None) -> tuple[Any, ...]:
     """Returns what a write touches of a selection: all of it, or the ids that it names.
 
     Raises:
-        TicketRefused: it names one that the selection does not hold, or none at all.
+        TicketRefused: it names one that the selection does not hold, or none at all, or what it names are no ids.
     """
     if ids is None:
         return tuple(selected)
+    if isinstance(ids, str | bytes | Mapping) or not isinstance(ids, Iterable):
+        raise TicketRefused
     named = list(ids)
     if not named or not id_key_set(named) <= id_key_set(selected):
         raise TicketRefused

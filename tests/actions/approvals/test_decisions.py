@@ -378,10 +378,27 @@ def test_a_write_that_relies_on_nothing_may_want_a_persons_word_too() -> None:
     assert not isinstance(entered, Entered), "without a session nobody can be asked"
 
 
+@pytest.mark.parametrize("ids", ["k4narie-1", b"k", {"k4narie-1": 1}, 7])
+def test_a_text_is_no_list_of_ids(ids: Any) -> None:
+    for made_of in (Decision.go_ahead, lambda given: Decision("go_ahead_for", given)):
+        with pytest.raises(InvalidInput, match="must be a list of ids") as caught:
+            made_of(ids)
+        assert "k4narie" not in str(caught.value)
+
+
+def test_ids_that_were_decided_on_do_not_change_any_more() -> None:
+    ids = ["k4narie-1"]
+    for decision in (Decision.go_ahead(ids), Decision("go_ahead_for", ids)):  # type: ignore[arg-type]
+        ids.append("k4narie-2")
+        assert decision.ids == ("k4narie-1",)
+        ids.pop()
+
+
 @pytest.mark.parametrize(
     "changes",
     [{"targets": 100}, {"targets": None}, {"options": ("approve",)}, {"subject": "0" * 64}, {"known": 10**6},
-     {"expires_at": moment(10**6)}, {"action": "delete"}, {"purpose": "All is well."}, {"seal": ""}],
+     {"expires_at": moment(10**6)}, {"action": "delete"}, {"purpose": "All is well."},
+     *({"seal": seal} for seal in ("", "\u00e9", "\ud800", None, 7, b"0"))],
 )  # fmt: skip
 def test_a_card_that_was_changed_on_its_way_cannot_be_approved(changes: Any) -> None:
     asks = Person(False)

@@ -60,6 +60,10 @@ class Decision:
             raise InvalidInput(field="by", rule="must be person or policy")
         if (self.ids is not None) != (self.kind == "go_ahead_for"):
             raise InvalidInput(field="ids", rule="go with go_ahead_for, and only with it")
+        if self.ids is not None:
+            if isinstance(self.ids, str | bytes | Mapping) or not isinstance(self.ids, Iterable):
+                raise InvalidInput(field="ids", rule="must be a list of ids")
+            object.__setattr__(self, "ids", tuple(self.ids))  # a list could still change once it was decided on
         if self.ids is not None and not 0 < len(self.ids) <= _MOST_IDS:
             raise InvalidInput(field="ids", rule=f"must be 1 to {_MOST_IDS} ids")
         if self.ids is not None and not all(map(_is_id, self.ids)):
@@ -84,7 +88,7 @@ class Decision:
     @classmethod
     def go_ahead(cls, ids: Iterable[Any], *, by: By = "person") -> Decision:
         """The write may touch these ids, whatever was not read."""
-        return cls("go_ahead_for", tuple(ids), by=by)
+        return cls("go_ahead_for", ids, by=by)  # type: ignore[arg-type]  # made a tuple there
 
     @classmethod
     def retry(cls, deadline_s: float | None = None, *, by: By = "person") -> Decision:
@@ -148,7 +152,7 @@ def approve(session: Session, card: Card, decision: Decision | bool, *, ttl_s: f
         InvalidInput: the decision, or the time, breaks a rule.
         ApprovalStale: the card does not offer it, has lapsed, was changed, or is none of this session.
     """
-    if not hmac.compare_digest(seal_of(session, card), card.seal) or session.tickets.now() >= card.expires_at:
+    if not _is_sealed(session, card) or session.tickets.now() >= card.expires_at:
         raise ApprovalStale
     taken = decision_of(decision, card)
     restricted = taken.kind == "restrict_to_returned" and card.targets is None
@@ -157,6 +161,12 @@ def approve(session: Session, card: Card, decision: Decision | bool, *, ttl_s: f
         "by": taken.by, "ids": None if taken.ids is None else list(taken.ids), "deadline_s": taken.deadline_s,
     }  # fmt: skip
     return session.tickets.issue("approval", action=card.action, ttl_s=ttl_s, payload=payload)
+
+
+def _is_sealed(session: Session, card: Card) -> bool:
+    """Tells whether a card is the one that this session asked with, whatever stands in the place of its seal."""
+    told = card.seal.encode("utf-8", "surrogatepass") if isinstance(card.seal, str) else b""
+    return hmac.compare_digest(seal_of(session, card).encode(), told)
 
 
 def answered(session: Session, answer: Any, card: Card, *, lapses_at: datetime) -> Decision:
