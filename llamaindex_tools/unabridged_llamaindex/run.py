@@ -43,6 +43,9 @@ _PROCESS: Final = secrets.token_hex(8)
 _lock: Final = threading.Lock()
 _BOUND: Final[WeakKeyDictionary[Any, Session]] = WeakKeyDictionary()
 """The session of each store of a run, so that parallel calls of a first turn open one."""
+_REMEMBERED: Final = 1_000
+_NAMES: Final[dict[str, str]] = {}
+"""The names of the sessions that runs opened last, by run."""
 _LOOKED_AT: Final[WeakKeyDictionary[Any, tuple[str, int]]] = WeakKeyDictionary()
 """The run whose history was compared with the ledger last, and how much of its scratchpad, by store."""
 _TURNS: Final[WeakKeyDictionary[Any, tuple[str, list[Row]]]] = WeakKeyDictionary()
@@ -270,14 +273,29 @@ async def _bound(store: Any, state: Any, tools: Tools, *, waits: bool) -> Sessio
         known = _BOUND.get(store)
         foreign = isinstance(noted, Mapping) and noted.get("process") != _process()
         if known is None:
-            name = noted["id"] if isinstance(noted, Mapping) and not foreign else secrets.token_urlsafe(16)
-            known = session(name, kind="run")
+            known = session(_name_for(noted["id"] if isinstance(noted, Mapping) and not foreign else None), kind="run")
             if foreign:
                 import_unknown_past(known, tools.resources)
             _BOUND[store] = known
     if waits and (noted is None or foreign):
         await store.set(SESSION_KEY, {"id": known.key.thread, "process": _process()})
     return known
+
+
+def _name_for(noted: str | None) -> str:
+    """Returns the name of the session of a run: the one that is noted, else one for all calls of the run.
+
+    A store that is a new object for each step cannot be known again, and calls of a first turn find nothing noted yet.
+    """
+    if noted is not None:
+        return noted
+    name = secrets.token_urlsafe(16)
+    run = active_instrument_tags.get().get("llamaindex.run_id")
+    if run is None:
+        return name
+    while len(_NAMES) >= _REMEMBERED:
+        del _NAMES[next(iter(_NAMES))]
+    return _NAMES.setdefault(run, name)
 
 
 def _process() -> str:

@@ -19,6 +19,9 @@ from llama_scripts import case, result, script, told
 from pydantic import BaseModel
 from unabridged.contract import InvalidInput
 from unabridged_llamaindex import CoverageFunctionAgent, neutral_tool, protect, read_tool, write_tool
+from workflows.plugins.basic import BasicRuntime
+from workflows.runtime.runtime_decorators import BaseInternalRunAdapterDecorator, BaseRuntimeDecorator
+from workflows.runtime.types.plugin import InternalRunAdapter, Runtime
 
 
 class Shop:
@@ -119,6 +122,56 @@ async def test_many_reads_of_a_first_turn_share_one_session() -> None:
     await FunctionAgent(tools=[list_orders, shop.tools()[2]], llm=llm).run(user_msg="Wipe.")
     assert codes(told(llm)[-1]) == ["EVIDENCE_INCOMPLETE"]
     assert shop.written == []
+
+
+class Apart:
+    """A store that is new in each step, as that of a runtime that outlives its process. The first three calls meet."""
+
+    def __init__(self, inner: Any, calls: list[asyncio.Event]) -> None:
+        self.inner, self.calls = inner, calls
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+    async def get_state(self) -> Any:
+        found = await self.inner.get_state()
+        self.calls.append(asyncio.Event())
+        if len(self.calls) < 3:
+            await self.calls[-1].wait()
+        for call in self.calls:
+            call.set()
+        return found
+
+
+class Steps(BaseInternalRunAdapterDecorator):
+    def __init__(self, decorated: InternalRunAdapter, calls: list[asyncio.Event]) -> None:
+        super().__init__(decorated)
+        self.calls = calls
+
+    def get_state_store(self, namespace: tuple[str, ...] = ()) -> Any:
+        return Apart(super().get_state_store(namespace), self.calls)
+
+
+class Durable(BaseRuntimeDecorator):
+    def __init__(self, decorated: Runtime) -> None:
+        super().__init__(decorated)
+        self.calls: list[asyncio.Event] = []
+
+    def get_internal_adapter(self, workflow: Workflow) -> InternalRunAdapter:
+        return Steps(super().get_internal_adapter(workflow), self.calls)
+
+
+@pytest.mark.parametrize("status", ["complete", "partial"])
+async def test_many_reads_of_a_first_turn_share_one_session_where_the_store_is_new_in_each_step(status: str) -> None:
+    @read_tool("orders")
+    async def list_orders(tenant: str) -> Any:
+        return result(status, tenant=tenant)
+
+    shop, llm = Shop(), script([("list_orders", {"tenant": str(n)}) for n in range(3)], [("wipe", {})])
+    with Runtime.registering(Durable(BasicRuntime())):  # that of the decorator's own would register what it decorates
+        agent = FunctionAgent(tools=[list_orders, shop.tools()[2]], llm=llm)
+    await agent.run(user_msg="Wipe.")
+    assert len(shop.written) == (status == "complete")
 
 
 class State(BaseModel):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from secrets import token_urlsafe
 from typing import Any, Final
 
 from mutants.mutating import Mutant
@@ -113,6 +114,11 @@ GUARDS: Final = (
            lambda _: lambda error: isinstance(error, ValueError | TypeError | NotImplementedError),
            ("tests/langchain/test_wrapping.py::test_validation_errors_never_echo_values",),
            errors=("AssertionError", "TypeError", "NotImplementedError"), room="langchain"),
+    Mutant("each call that finds no session noted opens one", "unabridged_llamaindex.run:_name_for",
+           lambda _: lambda noted: noted or token_urlsafe(16),
+           ("tests/llamaindex/test_edges.py::"
+            "test_many_reads_of_a_first_turn_share_one_session_where_the_store_is_new_in_each_step",),
+           room="llamaindex"),
     Mutant("calls without ids are one", "unabridged_llamaindex.messages:known_as",
            lambda _: lambda call_id, _name, _args: call_id,
            (_LLAMAINDEX + "test_calls_without_ids_of_their_own_are_told_apart_by_their_arguments",),
