@@ -17,6 +17,8 @@ from evidence.made_reads import frozen, made
 from hypothesis import given
 from hypothesis import strategies as st
 from unabridged import Selection, session
+from unabridged.actions import ReferenceKind, reference
+from unabridged.actions.references import resolve
 from unabridged.contract import InvalidInput, NotComplete, TicketRefused, is_token
 from unabridged.evidence import MemoryDesk, MemoryLedger, Session, Ticket, WriteIntent
 from unabridged.evidence.tickets import KINDS, name_of
@@ -208,6 +210,19 @@ def test_a_part_of_a_selection_may_be_written_and_nothing_beyond_it() -> None:
         for ids in (IDS, [IDS[2]], []):
             with pytest.raises(TicketRefused):
                 s.tickets.selected(token, action="archive", ids=ids)
+
+
+def test_what_stands_behind_a_token_is_not_pickled_and_not_copied() -> None:
+    with a_session() as s:
+        token = s.tickets.issue("reference", ttl_s=60, payload=["k4narie"])
+        selection = made("orders", IDS).select(IDS[:1], action="archive")
+        behind = [s.tickets.look(token, kind="reference"), s.tickets.selected(selection, action="archive"), selection]
+        behind.append(resolve(s, {"a": ReferenceKind("x")}, {"a": reference(s, "x", "k4narie")}, action="archive"))
+    for held in behind:
+        for way in (pickle.dumps, copy.copy, copy.deepcopy):
+            with pytest.raises(TypeError, match="cannot be pickled"):
+                way(held)
+        assert "k4narie" not in repr(held)
 
 
 @pytest.mark.parametrize("ids", ["12", b"12", {"1": 1}, 1])

@@ -84,6 +84,8 @@ ACTIONS: Final = (
       _ACTIONS + "test_inputs.py::test_true_is_no_choice_of_one_and_one_is_none_of_true"),
     m("a reference shares what it stands for", "unabridged.actions.references:deepcopy", lambda _: lambda value: value,
       _ACTIONS + "test_references.py::test_nobody_who_holds_the_value_changes_what_a_reference_stands_for"),
+    m("a ticket is pickled", "unabridged.evidence.tickets:Ticket.__reduce__", gives((str, ())),
+      "evidence/test_tickets.py::test_what_stands_behind_a_token_is_not_pickled_and_not_copied"),
     m("a text names a part of a selection", "unabridged.evidence.ticketing:part_of",
       lambda right: lambda selected, ids: right(selected, list(ids) if isinstance(ids, str) else ids),
       "evidence/test_tickets.py::test_what_are_no_ids_name_no_part_of_a_selection"),

@@ -80,6 +80,9 @@ class Resolved:
     def __repr__(self) -> str:
         return f"<Resolved of {len(self.values)}>"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise TypeError("what references stand for cannot be pickled; pass their tokens")
+
 
 def resolve(
     session: Session | None,

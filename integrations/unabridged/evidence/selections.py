@@ -28,6 +28,9 @@ class Selected:
     filters: FilterKey = field(repr=False)
     ids: tuple[Any, ...] = field(repr=False)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise TypeError("what a selection stands for cannot be pickled; pass its token")
+
 
 def chosen_ids(ids: Iterable[Any], known: Iterable[Hashable]) -> list[Any]:
     """Returns ids once each, all of them among the known ones.

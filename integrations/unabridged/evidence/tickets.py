@@ -78,6 +78,9 @@ class Ticket:
             and now < self.expires_at
         )
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise TypeError("a ticket cannot be pickled: it holds what stands behind a token; pass the token")
+
 
 def new_token(kind: TicketKind) -> str:
     """Returns a token of 128 random bits, 26 characters."""
