@@ -11,7 +11,7 @@ import pytest
 from audit_kit import Log
 from evidence.made_reads import made
 from gate.write_cases import IDS, PART, WHOLE, Case, Person, codes, told
-from pydantic import BaseModel, Field, SecretStr, field_serializer
+from pydantic import BaseModel, Field, RootModel, SecretBytes, SecretStr, field_serializer
 from unabridged.actions.approvals import ApprovalStale, Decision, Threshold, approve
 from unabridged.gate import FromArgument, WriteSpec
 from unabridged.gate.arguments import whole
@@ -126,6 +126,13 @@ class Note:
     text: SecretStr
 
 
+class Names(RootModel[list[str]]):
+    """A list, as pydantic's own pages make one."""
+
+    def __iter__(self) -> Any:
+        return iter(self.root)
+
+
 @pytest.mark.parametrize(
     ("shown", "ran"),
     [
@@ -134,8 +141,11 @@ class Note:
         ([Transfer(amount=1)], [Transfer(amount=1, account="b-2")]),
         ({"note": Note(SecretStr("one"))}, {"note": Note(SecretStr("two"))}),
         ({SecretStr("one")}, {SecretStr("two")}),
+        (Names(["a1", "a2"]), Names(["a3", "a2"])),
+        (Names(["a12"]), Names(["b12"])),
+        (SecretBytes(b"\xff"), SecretBytes(b"\xfe")),
     ],
-    ids=["secret", "excluded", "masked", "inside", "set"],
+    ids=["secret", "excluded", "masked", "inside", "set", "pairs", "list", "bytes"],
 )
 def test_an_approval_is_for_what_an_argument_keeps_to_itself_too(shown: Any, ran: Any) -> None:
     asks = Person(False)

@@ -7,6 +7,7 @@ from secrets import token_urlsafe
 from typing import Any, Final
 
 from mutants.mutating import Mutant
+from pydantic import RootModel
 from unabridged.gate.arguments import jsonable
 
 _PAST: Final = "tests/gate/test_past_the_guard.py::"
@@ -22,6 +23,15 @@ def _nothing(_: Any) -> Any:
 
 
 async def _waited_for(*_: Any) -> None: ...
+
+
+def _as_it_iterates(right: Any) -> Any:
+    def whole(value: Any) -> Any:
+        if type(value) is dict:
+            return {name: whole(one) for name, one in value.items()}
+        return dict(value) if isinstance(value, RootModel) else right(value)  # type: ignore[call-overload]
+
+    return whole
 
 
 GUARDS: Final = (
@@ -55,6 +65,9 @@ GUARDS: Final = (
            (_PAST + "test_ids_of_other_resources_make_the_share_of_a_write_no_smaller",)),
     Mutant("an approval is blind to what an argument keeps out of JSON", "unabridged.gate.arguments:whole",
            lambda _: jsonable, (_PAST + "test_an_approval_is_for_what_an_argument_keeps_to_itself_too",),
+           errors=_REPLY),
+    Mutant("an approval is bound to what a model's own iterator yields", "unabridged.gate.arguments:whole",
+           _as_it_iterates, (_PAST + "test_an_approval_is_for_what_an_argument_keeps_to_itself_too[pairs]",),
            errors=_REPLY),
     Mutant("a set has another form in each process", "unabridged.gate.arguments:whole",
            lambda _: jsonable, (_PAST + "test_a_set_has_one_form_in_every_process",)),

@@ -50,16 +50,20 @@ def whole(value: Any) -> Any:
         return list(value) if _IDS.issuperset(map(type, value)) else [whole(one) for one in value]
     if callable(reveal := getattr(value, "get_secret_value", None)):
         return whole(reveal())
-    if isinstance(value, BaseModel) or hasattr(value, "__fields_set__"):  # a model of pydantic, of either version
-        return {name: whole(one) for name, one in value}
+    if isinstance(value, BaseModel):  # not by its own iterator: that of a list yields what is in it, and no fields
+        return {name: whole(one) for name, one in BaseModel.__iter__(value)}
     if is_dataclass(value) and not isinstance(value, type):
-        return {each.name: whole(getattr(value, each.name)) for each in fields(value)}
+        return {each.name: whole(getattr(value, each.name, None)) for each in fields(value)}
+    if hasattr(value, "__fields_set__"):  # a model of pydantic's first version
+        return {name: whole(one) for name, one in vars(value).items()}
     if isinstance(value, Mapping):
         return {_name(name): whole(one) for name, one in value.items()}
     if isinstance(value, set | frozenset):
         return sorted(map(whole, value), key=canonical)
     if isinstance(value, list | tuple):
         return [whole(one) for one in value]
+    if isinstance(value, bytes | bytearray):
+        return value.decode("latin-1")  # they need be no text
     return jsonable(value)
 
 
