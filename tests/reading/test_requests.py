@@ -9,7 +9,7 @@ import pytest
 from reading.asking import TOKEN, ask, codes, keys, page, profile, warned
 from unabridged import Query, load_profile
 from unabridged.contract import InvalidInput
-from unabridged.reading import Request
+from unabridged.reading import Request, Response
 from unabridged.reading.requests import plan_read
 from unabridged.testing import ScriptedTransport
 
@@ -173,3 +173,12 @@ def test_a_url_that_carries_what_the_read_sends_is_refused_by_name(address: str,
     )
     with pytest.raises(InvalidInput, match=f"url: must not carry the parameter {names}"):
         plan_read(profile, Query("things", filters={"owner": "ops"}), url=address)
+
+
+def test_a_transport_may_know_a_request_and_a_response_again() -> None:
+    """A cache of a user's transport has requests as keys."""
+    sent = Request("GET", "https://x.test/a", query=(("q", "1"),))
+    cache = {sent: Response(200, (), b"[]")}
+    assert cache[Request("GET", "https://x.test/a", query=(("q", "1"),), timeout_s=3)] == Response(200, (), b"[]")
+    assert Request("GET", "https://x.test/a", query=(("q", "2"),)) not in cache
+    assert len({Response(200), Response(200), Response(204)}) == 2

@@ -3,7 +3,8 @@
 Everything that touches a network or a clock stands behind these protocols, so that a read can be driven by a script
 and a virtual clock as well as by a real client. A transport never raises for what a source did: it returns a `Fault`.
 
-What is made for every page has `Final` fields and is not frozen: a frozen one costs three times as much to make.
+What is made for every page has `Final` fields and is not frozen: a frozen one costs three times as much to make. It
+has a hash as a frozen one has, so that a transport may know requests again.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def _encoded(pairs: Iterable[tuple[str, str]]) -> str:
     return "&".join(parts)
 
 
-@dataclass
+@dataclass(unsafe_hash=True)
 class Request:
     """One request. `url` may carry a query of its own; `query` is added to it, and replaces keys of the same name."""
 
@@ -71,7 +72,7 @@ class Request:
         return tuple(parse_qsl(urlsplit(self.full_url).query, keep_blank_values=True))
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Response:
     """One response, read to its end and decoded from its content coding."""
 
