@@ -126,6 +126,15 @@ def test_what_is_only_named_a_little_like_a_place_or_a_size_is_a_filter(name: st
     assert dict(s.reads[0].filters) == {name: "2024-01-01"}
 
 
+@pytest.mark.parametrize("value", ["2026-01-01", "2026-01-01T08:00:00Z"])
+def test_a_date_is_no_place_in_a_list_in_whatever_spelling_its_argument_is(value: str) -> None:
+    s = fresh()
+    assert told(read(ROWS, {"startAt": value}, exhaustive=True, session=s))["status"] == "complete"
+    assert dict(s.reads[0].filters) == {"startAt": value}
+    for place in (50, "50", "20260101", "2026-01-011", "ord_9"):
+        assert told(read(ROWS, {"startAt": place}, exhaustive=True))["status"] == "unknown"
+
+
 class Colour(enum.Enum):
     RED = "red"
 

@@ -122,6 +122,19 @@ READING: Final = (
                  "test_what_may_be_an_error_in_another_spelling_or_shape_is_not_passed_over"],
     ),
     Mutant(
+        name="a word that says no may mean yes", target="unabridged.profiles.conditions:_NO",
+        wrong=lambda _: frozenset({"", "0", "false", "no"}),
+        killers=["tests/reading/test_contradictions.py::"
+                 "test_what_says_in_any_spelling_that_nothing_is_wrong_is_whole"],
+    ),
+    Mutant(
+        name="a date is a place in a list", target="unabridged.contract.asked:_is_date",
+        wrong=lambda _: lambda _value: False,
+        killers=["tests/gate/test_judging_values.py::"
+                 "test_a_date_is_no_place_in_a_list_in_whatever_spelling_its_argument_is",
+                 "tests/profiles/test_scope.py::test_an_address_that_begins_with_the_first_page_is_one_of_the_whole_list"],
+    ),
+    Mutant(
         name="a redirect may add to what was asked", target="unabridged.reading.exchange:Exchange._asks_the_same",
         wrong=lambda _: lambda self, target: set(exchange._parameters(target)) >= set(exchange._parameters(self._url)),
         killers=["tests/reading/test_quiet.py::test_a_redirect_that_adds_to_what_was_asked_is_not_followed"],

@@ -57,6 +57,7 @@ def test_an_address_in_mid_list_is_never_one_of_the_whole_list(address: str) -> 
     [
         ("", {}), ("?page=1", {}), ("?page=0", {}), ("?page=", {}), ("?offset=0", {}), ("?$skip=0", {}),
         ("?after=2026-01-01", {}), ("?start=x", {}), ("?subpage=2", {}), ("?q=page%3D2", {}), ("", {"page": "home"}),
+        ("?startAt=2026-01-01", {}), ("?startAt=2026-01-01T08%3A00%3A00Z", {}),
     ],
 )  # fmt: skip
 def test_an_address_that_begins_with_the_first_page_is_one_of_the_whole_list(

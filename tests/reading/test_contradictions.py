@@ -74,7 +74,7 @@ def test_a_flag_that_may_say_there_is_more_leaves_the_end_open(more: Any) -> Non
     assert keys(ask(token, page(1, more=more))) == {"COVERAGE_UNKNOWN"}
     key = profile({**KEY, "ends_on": ["short_page"]}, **SIZED)
     assert keys(ask(key, page(1, more=more))) == {"COVERAGE_UNKNOWN"}
-    for no in (0, "", "No", None):
+    for no in (0, "", "No", "none", "null", "off", "N", None):
         assert ask(token, page(1, more=no)).complete
 
 
@@ -90,7 +90,7 @@ def test_a_flag_that_may_say_that_a_page_is_not_the_last_leaves_the_end_open() -
 @pytest.mark.parametrize(
     ("path", "when", "body"),
     [
-        ("error.code", "nonempty", {"error": "no"}),
+        ("error.code", "nonempty", {"error": "gone"}),
         ("error.code", "nonempty", {"error": [{"code": 7}]}),
         ("meta.state.partial", {"equals": True}, {"meta": {"state": "partial"}}),
         ("partial", {"equals": True}, {"partial": "true"}),
@@ -121,6 +121,10 @@ def test_what_may_be_an_error_in_another_spelling_or_shape_is_not_passed_over(
         ("error.code", "nonempty", {"error": ""}),
         ("error.code", "nonempty", {"error": {}}),
         ("error.code", "nonempty", {"error": 0}),
+        ("error.code", "nonempty", {"error": "none"}),
+        ("error.code", {"equals": 500}, {"error": "False"}),
+        ("partial", {"equals": True}, {"partial": "NONE"}),
+        ("failed", {"gt": 0}, {"failed": "none"}),
         ("partial", {"equals": True}, {"partial": "false"}),
         ("partial", {"equals": True}, {"partial": 0}),
         ("ok", {"equals": False}, {"ok": "yes"}),

@@ -5,7 +5,9 @@ A name is known in every spelling: `page_size`, `pageSize`, `PageSize` and `page
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from datetime import date
 from typing import Any, Final
 
 SIZES: Final = (
@@ -21,7 +23,8 @@ PLACES: Final = (
     "pageNumber", "nextToken", "nextPageToken", "startAt",
 )  # fmt: skip
 _START_AT: Final = "startAt"
-"""A place in this spelling alone: elsewhere `start_at` is a time."""
+"""A place in this spelling alone, and where it is no date: elsewhere `start_at` is a time."""
+_DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?![0-9])")
 _DIGITS: Final = 18
 
 
@@ -39,14 +42,18 @@ def is_size(name: str) -> bool:
     return _plain(name) in _SIZES
 
 
-def is_place(name: str) -> bool:
-    """Tells whether an argument of this name says from where on is asked."""
-    return name == _START_AT or _plain(name) in _PLACES
+def is_place(name: str, value: Any = None) -> bool:
+    """Tells whether an argument of this name, with this value, says from where on is asked."""
+    return not _is_date(value) if name == _START_AT else _plain(name) in _PLACES
+
+
+def _is_date(value: Any) -> bool:
+    return isinstance(value, date) or (isinstance(value, str) and _DATE.match(value) is not None)
 
 
 def paging_in(args: Mapping[str, Any]) -> dict[str, Any]:
     """Returns those of the arguments that say how much is asked for, and from where on."""
-    return {name: value for name, value in args.items() if is_size(name) or is_place(name)}
+    return {name: value for name, value in args.items() if is_size(name) or is_place(name, value)}
 
 
 def size_in(args: Mapping[str, Any]) -> int | None:
@@ -80,7 +87,7 @@ def may_be_all(args: Mapping[str, Any], *, origin: int | None = None) -> bool:
     if None in map(_size, _sizes(args)):
         return False
     for name, value in args.items():
-        if not is_place(name) or value is None or value == "":
+        if not is_place(name, value) or value is None or value == "":
             continue
         starts = (0, 1) if origin is None and _plain(name) in _PAGES else (origin or 0,)
         if str(value) not in map(str, starts) or isinstance(value, bool):

@@ -134,12 +134,12 @@ class ReadSpec:
         return {
             renames.get(name, name): value
             for name, value in args.items()
-            if value is not None and (name in renames or name == self.key or self._is_filter(name))
+            if value is not None and (name in renames or name == self.key or self._is_filter(name, value))
         }
 
-    def _is_filter(self, name: str) -> bool:
+    def _is_filter(self, name: str, value: Any) -> bool:
         """Tells whether an argument of this name says what is read, and not how much (`DESIGN.md`, Effects)."""
-        return not (name in self.not_filters or name == _DEADLINE or is_size(name) or is_place(name))
+        return not (name in self.not_filters or name == _DEADLINE or is_size(name) or is_place(name, value))
 
     def size_of(self, args: Mapping[str, Any]) -> int | None:
         """Returns how many records a call asked for, where it said so."""

@@ -15,7 +15,7 @@ from .paths import MISSING, InvalidPath, compile_path
 
 _DOTTED: Final = re.compile(r"[A-Za-z_$@][A-Za-z0-9_$@\-]*(\.[A-Za-z_$@][A-Za-z0-9_$@\-]*)*\Z")
 _PRINTABLE: Final = re.compile(r"[\x20-\x7e]{1,128}\Z")
-_NO: Final = frozenset({"", "0", "false", "no"})
+_NO: Final = frozenset({"", "0", "false", "f", "no", "n", "none", "null", "nil", "off"})
 _HEADER_NAME: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,128}\Z")
 
 
@@ -115,7 +115,7 @@ class When(Piece):
         if value is MISSING or value is None or isinstance(value, bool):
             return False
         if self.gt is not None and not isinstance(value, int | float):
-            return bool(value) and not _is_up_to(value, self.gt)
+            return truth_of(value) and not _is_up_to(value, self.gt)
         return isinstance(self.equals, bool) and truth_of(value) is self.equals
 
 

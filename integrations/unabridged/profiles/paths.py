@@ -93,17 +93,17 @@ class Path:
             return MISSING
         return int(text) if _DIGITS.match(text) else text
 
-    def is_blocked(self, value: Any) -> bool:
-        """Tells whether a plain path meets something, other than nothing and zero, that is no object: `error.code` in
-        `{"error": "no"}`. The body itself may be of any kind.
+    def obstacle(self, value: Any) -> Any:
+        """Returns what a plain path meets that is no object, so that it goes no further: the text in
+        `{"error": "gone"}` for `error.code`. `MISSING` where it meets nothing; the body itself may be of any kind.
         """
         for n, part in enumerate(self.parts):
             if type(value) is not dict:
-                return n > 0 and bool(value)
+                return value if n > 0 else MISSING
             if part not in value:
-                return False
+                return MISSING
             value = value[part]
-        return False
+        return MISSING
 
     @property
     def label(self) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from unabridged.contract.ids import id_key, is_token, json_equal, safe_value
 from unabridged.contract.parts import Notice, Reason
-from unabridged.profiles.conditions import When
+from unabridged.profiles.conditions import When, truth_of
 from unabridged.profiles.format import Count, CountKind, Profile, Signal
 from unabridged.profiles.paths import MISSING, Path, PathFailed, compile_path
 from unabridged.profiles.walks import OffsetWalk, RangeWalk
@@ -205,7 +205,10 @@ def says_unclearly(page: Page, path: Path, when: When) -> bool:
         value = page.get(path)
     except PathFailed:
         return False
-    return path.is_blocked(page.body) if value is MISSING else when.may_hold(value)
+    if value is not MISSING:
+        return when.may_hold(value)
+    met = path.obstacle(page.body)
+    return met is not MISSING and truth_of(met)
 
 
 def is_weak(value: Any) -> bool:

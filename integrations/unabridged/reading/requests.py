@@ -190,7 +190,7 @@ def _within(profile: Profile, url: str, pairs: Sequence[tuple[str, str]], body: 
 def _begins_later(parameter: tuple[str, str]) -> bool:
     """Tells whether a parameter of an address asks for a later page than the first."""
     name = _PLACES.get(spelled(parameter[0]), parameter[0])
-    return is_place(name) and not may_be_all({name: parameter[1]})
+    return is_place(name, parameter[1]) and not may_be_all({name: parameter[1]})
 
 
 def _check_parameters(url: str, profile: Profile) -> None:
