@@ -85,6 +85,8 @@ class Door:
     """Other names of arguments, each with that by which the declaration may call it."""
     paging: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """The pages and sizes that a read takes where no model sends any."""
+    given: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """What the author of the tool has set in its arguments, as far as it can stand in a scope."""
 
     def call(self, given: Given) -> tuple[Reply, Sent]:
         """Judges a call and runs it."""
@@ -98,7 +100,7 @@ class Door:
         entered = self._enter(sent, run)
         if isinstance(entered, Reply):
             return entered, sent
-        entered.given, entered.paging = self._given, self.paging
+        entered.given, entered.paging = self.given, self.paging
         body = functools.partial(self._run, sent, entered)
         with inside(run.turn.siblings), recording(run.turn):
             return run_body(self.gate, entered, body, interrupts=PAUSES), sent
@@ -115,16 +117,10 @@ class Door:
         entered = self._enter(sent, run)
         if isinstance(entered, Reply):
             return entered, sent
-        entered.given, entered.paging = self._given, self.paging
+        entered.given, entered.paging = self.given, self.paging
         body = functools.partial(self._arun, sent, entered)
         with inside(run.turn.siblings), recording(run.turn):
             return await arun_body(self.gate, entered, body, interrupts=PAUSES), sent
-
-    @property
-    def _given(self) -> dict[str, Any]:
-        """What the author of the tool has set in its arguments, as far as it can stand in a scope."""
-        fixed = self.parameters.fixed.items()
-        return {n: v for n, v in fixed if isinstance(v, str | int) and not isinstance(v, bool) and v != ""}
 
     def _lost(self, fault: str) -> Reply:
         _log.error("the run of %s could not be looked at: %s", self.gate.name, fault)
@@ -177,13 +173,17 @@ class Door:
         if isinstance(self.gate.spec, FollowUpSpec) and isinstance(value, Reply):
             return value  # the toolkit's own word, an error among them: it says what failed and how to go on
         raw = value.raw_output if isinstance(value, ToolOutput) else value
-        if says_error(value) or says_error(raw):
+        if says_error(raw) or (raw is not value and says_error(value)):
             raise ToolSaidError
         spec = self.gate.spec
         if not isinstance(spec, ReadSpec):
             return value
         structured = getattr(raw, "structured_content", None) if spec.judge is None else None
         return raw if structured is None else structured
+
+
+def _in_a_scope(fixed: Mapping[str, Any]) -> dict[str, Any]:
+    return {n: v for n, v in fixed.items() if isinstance(v, str | int) and not isinstance(v, bool) and v != ""}
 
 
 def says_error(value: Any) -> bool:
@@ -315,8 +315,10 @@ def protected(tool: BaseTool, spec: Spec) -> Protected:
     bodies = _function_bodies(tool, parameters) if _is_plain(tool) else _tool_bodies(tool, parameters)
     real = tool.real_fn if isinstance(tool, FunctionTool) else None
     returns = may_return_results(real)
-    paging = parameters.paging if isinstance(spec, ReadSpec) else {}
-    door = Door(Gate(name, spec), parameters, *bodies, may_return_results=returns, aliases=aliases, paging=paging)
+    door = Door(
+        Gate(name, spec), parameters, *bodies, may_return_results=returns, aliases=aliases,
+        paging=parameters.paging if isinstance(spec, ReadSpec) else {}, given=_in_a_scope(parameters.fixed),
+    )  # fmt: skip
     guarded._door = door  # type: ignore[attr-defined]
     if isinstance(guarded, FunctionTool):
         _seal(guarded, door)
