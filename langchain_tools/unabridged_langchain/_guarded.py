@@ -19,7 +19,6 @@ from langchain_core.tools.base import (
     FILTERED_ARGS,
     _get_runnable_config_param,
 )
-from langsmith.run_helpers import tracing_context
 from pydantic import BaseModel, PrivateAttr, ValidationError
 from pydantic.v1 import ValidationError as ValidationErrorV1
 from unabridged._ambient import Boxed, Held
@@ -37,10 +36,10 @@ from unabridged.gate.runtime import Gate
 from unabridged.gate.turn import bear, gate_of
 
 from ._body import DEADLINE, Body, Given, Refused, Sent, sending
+from ._inside import joined_by_none, told_in_outlines
 from ._runs import watched_run
 from ._schema import aliases_in, declared_names, injected_names, takes_any_name, with_deadline
 from ._standing import guarded_coroutine, guarded_func, parameters_of, resolve_hints, rest_of
-from .redacting import redacted
 
 _ENTRIES: Final = ("invoke", "ainvoke", "run", "arun")
 
@@ -269,27 +268,22 @@ def _entry(tool: BaseTool, config: RunnableConfig, run_manager: Any, *args: Any,
     """Calls a tool whose class has an entry of its own, as one run with its guarded shell."""
     options, held = Boxed(_inner_config(config, run_manager)), Boxed(args[0] if args else kwargs)
     del config, args, kwargs
-    with watched_run(tool.name, options.value), tracing_context(enabled=False):
+    with watched_run(tool.name, options.value), joined_by_none(options.value["callbacks"]):
         return tool.invoke(held.take(), RunnableConfig(**options.take()))  # type: ignore[typeddict-item]
 
 
 async def _aentry(tool: BaseTool, config: RunnableConfig, run_manager: Any, *args: Any, **kwargs: Any) -> Any:
     options, held = Boxed(_inner_config(config, run_manager)), Boxed(args[0] if args else kwargs)
     del config, args, kwargs
-    with watched_run(tool.name, options.value), tracing_context(enabled=False):
+    with watched_run(tool.name, options.value), joined_by_none(options.value["callbacks"]):
         return await tool.ainvoke(held.take(), RunnableConfig(**options.take()))  # type: ignore[typeddict-item]
 
 
 def _inner_config(config: RunnableConfig | None, run_manager: Any) -> dict[str, Any]:
-    """Returns the config of the run inside. Handlers hear of it in outlines: it tells what came, and what was raised.
-
-    LangSmith, which would join by itself where the environment says so, is kept out of it for the same reason.
-    """
+    """Returns the config of the run inside."""
     inner = None if run_manager is None else run_manager.get_child()
     if inner is not None:
-        heard = {id(h): redacted(h) for h in (*inner.handlers, *inner.inheritable_handlers)}
-        inner.handlers = [heard[id(h)] for h in inner.handlers]
-        inner.inheritable_handlers = [heard[id(h)] for h in inner.inheritable_handlers]
+        told_in_outlines(inner)
     return {**(config or {}), "run_id": None, "callbacks": inner}
 
 

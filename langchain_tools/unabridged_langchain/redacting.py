@@ -6,8 +6,9 @@ LangChain gives every handler the arguments of calls, the messages and the resul
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
+from uuid import UUID
 
 from langchain_core.callbacks import AsyncCallbackHandler, BaseCallbackHandler
 from langchain_core.documents import Document
@@ -112,13 +113,19 @@ def _passed_on(event: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tup
 class _Redacting:
     """What both kinds of redacting handler do: they hold the tracer, and tell frameworks the same of themselves."""
 
-    def __init__(self, tracer: Any) -> None:
+    def __init__(self, tracer: Any, within: UUID | None = None) -> None:
         self._tracer = tracer
+        self._within = within
         self.raise_error = bool(getattr(tracer, "raise_error", False))
         self.run_inline = bool(getattr(tracer, "run_inline", False))
 
     def __repr__(self) -> str:
         return f"<redacted {type(self._tracer).__name__}>"
+
+    def _told(self, event: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:
+        if self._within is not None and kwargs.get("parent_run_id") != self._within:
+            return args, kwargs
+        return _passed_on(event, args, kwargs)
 
 
 def _ignores(name: str) -> Any:
@@ -130,7 +137,7 @@ _IGNORES: Final = {name: _ignores(name) for name in dir(BaseCallbackHandler) if 
 
 def _on(event: str) -> Callable[..., Any]:
     def passed(self: Any, *args: Any, **kwargs: Any) -> Any:
-        given, named = _passed_on(event, args, kwargs)
+        given, named = self._told(event, args, kwargs)
         del args, kwargs
         getattr(self._tracer, event)(*given, **named)
 
@@ -139,7 +146,7 @@ def _on(event: str) -> Callable[..., Any]:
 
 def _aon(event: str) -> Callable[..., Any]:
     async def passed(self: Any, *args: Any, **kwargs: Any) -> Any:
-        given, named = _passed_on(event, args, kwargs)
+        given, named = self._told(event, args, kwargs)
         del args, kwargs
         await getattr(self._tracer, event)(*given, **named)
 
@@ -166,4 +173,15 @@ def redacted(tracer: BaseCallbackHandler) -> BaseCallbackHandler:
         tracer: a handler of LangChain, sync or async, such as a tracer of a vendor.
     """
     made: BaseCallbackHandler = (_Async if isinstance(tracer, AsyncCallbackHandler) else _Sync)(tracer)
+    return made
+
+
+def redacted_within(tracer: BaseCallbackHandler, run_id: UUID) -> BaseCallbackHandler:
+    """As `redacted`, for the runs that stand right below one run; of all others every event is passed on as it is.
+
+    Args:
+        tracer: a handler of LangChain, sync or async.
+        run_id: the run above.
+    """
+    made: BaseCallbackHandler = (_Async if isinstance(tracer, AsyncCallbackHandler) else _Sync)(tracer, run_id)
     return made

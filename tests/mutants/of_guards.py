@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 from secrets import token_urlsafe
 from typing import Any, Final
@@ -12,6 +13,7 @@ from unabridged.gate.arguments import jsonable
 
 _PAST: Final = "tests/gate/test_past_the_guard.py::"
 _LANGCHAIN: Final = "tests/langchain/test_past_the_guard.py::"
+_INSIDE: Final = "tests/langchain/test_inside.py::"
 _LLAMAINDEX: Final = "tests/llamaindex/test_past_the_guard.py::"
 _REPLY: Final = ("AssertionError", "Failed", "JSONDecodeError", "TypeError")
 """A reply that should have been a refusal is no JSON."""
@@ -32,6 +34,17 @@ def _as_it_iterates(right: Any) -> Any:
         return dict(value) if isinstance(value, RootModel) else right(value)  # type: ignore[call-overload]
 
     return whole
+
+
+def _all_in_outlines(_right: Any) -> Any:
+    def told(inner: Any) -> None:
+        from unabridged_langchain import redacted
+
+        inner.handlers, inner.inheritable_handlers = (
+            [redacted(h) for h in given] for given in (inner.handlers, inner.inheritable_handlers)
+        )
+
+    return told
 
 
 GUARDS: Final = (
@@ -94,6 +107,14 @@ GUARDS: Final = (
     Mutant("a page is known in one spelling only", "unabridged.contract.asked:_plain", lambda _: lambda name: name,
            ("tests/gate/test_judging_values.py::test_a_whole_of_so_many_records_is_no_whole",
             "tests/gate/test_judging_values.py::test_a_whole_from_a_later_place_on_is_no_whole")),
+    Mutant("a guard hears in outlines what a tool reads below", "unabridged_langchain._inside:told_in_outlines",
+           _all_in_outlines,
+           (_INSIDE + "test_a_guard_judges_what_a_tool_with_an_entry_of_its_own_reads_below",
+            _INSIDE + "test_what_a_model_says_below_a_tool_with_an_entry_of_its_own_is_heard"),
+           room="langchain"),
+    Mutant("a handler in a context hears all of the run inside", "unabridged_langchain._inside:joined_by_none",
+           lambda _: lambda _inner: nullcontext(),
+           (_INSIDE + "test_a_handler_in_a_context_hears_of_the_run_inside_once_and_in_outlines",), room="langchain"),
     Mutant("an argument may be sent under two names", "unabridged.gate.arguments:sent_twice",
            lambda _: lambda *_args, **_kwargs: [],
            ("tests/langchain/test_judged_by.py::"
