@@ -38,7 +38,7 @@ from unabridged.gate.turn import bear, gate_of
 from ._body import DEADLINE, Body, Given, Refused, Sent, sending
 from ._inside import joined_by_none, told_in_outlines
 from ._runs import watched_run
-from ._schema import aliases_in, declared_names, injected_names, takes_any_name, with_deadline
+from ._schema import aliases_in, declared_names, injected_names, schema_defaults, takes_any_name, with_deadline
 from ._standing import guarded_coroutine, guarded_func, parameters_of, resolve_hints, rest_of
 
 _ENTRIES: Final = ("invoke", "ainvoke", "run", "arun")
@@ -370,10 +370,12 @@ def wrap(tool: BaseTool, gate: Gate, *, beside: frozenset[str] = frozenset()) ->
 
 def _body_of(tool: BaseTool, gate: Gate, *, any_name: bool) -> Body:
     code = getattr(tool, "func", None) or getattr(tool, "coroutine", None) or tool._run
-    taken = parameters_of(code)
+    taken, unsent = parameters_of(code), schema_defaults(tool.args_schema)
     aliases = aliases_in(tool, tool.args_schema)
     takes = gate.spec.takes() if isinstance(gate.spec, ReadSpec | WriteSpec) else frozenset()
-    by_itself = {gate.spec.key or "", *paging_in(dict.fromkeys(taken))} if isinstance(gate.spec, ReadSpec) else takes
+    by_itself = takes
+    if isinstance(gate.spec, ReadSpec):
+        by_itself = frozenset({gate.spec.key or "", *paging_in(dict.fromkeys([*taken, *unsent]))})
     judged = {aliases.get(name, name) for name in by_itself}
     single = isinstance(tool, Tool) and tool.args_schema is None
     return Body(
@@ -385,7 +387,7 @@ def _body_of(tool: BaseTool, gate: Gate, *, any_name: bool) -> Body:
         order=("tool_input",) if single else tuple(n for n in taken if n not in FILTERED_ARGS),
         aliases=aliases,
         takes=takes,
-        defaults=defaults_of(code, judged),
+        defaults={**{n: v for n, v in unsent.items() if n in judged}, **defaults_of(code, judged)},
         rest=rest_of(code),
     )
 

@@ -52,6 +52,17 @@ def aliases_in(tool: BaseTool, schema: Any) -> dict[str, str]:
     return aliases_of(get_fields(tool.get_input_schema() if schema is None else schema))
 
 
+def schema_defaults(schema: Any) -> dict[str, Any]:
+    """Returns what stands in a JSON schema as the default of an argument: LangChain sends none, and the tool takes it.
+
+    Of a pydantic model every default is sent.
+    """
+    rules = schema.get("properties") if isinstance(schema, dict) else None
+    found = rules.items() if isinstance(rules, dict) else ()
+    told = {name: rule.get("default") for name, rule in found if isinstance(rule, dict)}
+    return {name: value for name, value in told.items() if value is not None}
+
+
 def takes_any_name(tool: BaseTool) -> bool:
     schema = tool.args_schema
     if isinstance(schema, dict):

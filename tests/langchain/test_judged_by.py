@@ -141,6 +141,53 @@ def test_the_size_that_a_tool_takes_by_itself_is_a_cap_too(says: str, schema: st
         assert [dict(r.filters) for r in s.reads] == [{}, {"owner": "ops"}]
 
 
+LISTED = {"type": "object", "properties": {"owner": {"type": "string"}, "limit": {"type": "integer", "default": 2}}}
+CLOSED = {
+    "type": "object", "properties": {"ids": {"type": "array", "items": {"type": "integer"}, "default": [1, 9]}},
+}  # fmt: skip
+
+
+def test_the_size_in_the_schema_of_a_service_is_a_cap_too() -> None:
+    """LangChain sends no default of a JSON schema, as the tools of an MCP server bring one: the server takes it."""
+
+    def list_orders(**sent: Any) -> Any:
+        """Lists orders."""
+        return [{"id": n} for n in range(1 if "owner" in sent else sent.get("limit", 2))]
+
+    tool = StructuredTool.from_function(list_orders, args_schema=LISTED)
+    reads = protect([tool], reads={"list_orders": {"resource": "orders", "exhaustive": True}})[0]
+    with session("capped-there") as s:
+        assert document(reads.invoke({}))["complete"] is False
+        assert document(reads.invoke({"owner": "ops"}))["complete"] is True
+        assert document(reads.invoke({"owner": "ops", "limit": 1}))["complete"] is False
+        assert [dict(r.filters) for r in s.reads][1:] == [{"owner": "ops"}, {"owner": "ops"}]
+
+
+def test_the_ids_in_the_schema_of_a_service_are_judged() -> None:
+    done: list[Any] = []
+
+    def close_orders(**sent: Any) -> str:
+        """Closes orders."""
+        done.append(sent)
+        return "closed"
+
+    def list_orders() -> Any:
+        """Lists orders."""
+        return [{"id": n} for n in range(5)]
+
+    tool = StructuredTool.from_function(close_orders, args_schema=CLOSED)
+    reads, closes = protect(
+        [list_orders, tool],
+        reads={"list_orders": {"resource": "orders", "exhaustive": True}},
+        writes={"close_orders": {"relies_on": ["orders"], "targets": "ids"}},
+    )
+    with session("ids-there"):
+        reads.invoke({})
+        assert document(closes.invoke({}))["codes"] == ["TARGET_NOT_IN_EVIDENCE"]
+        assert closes.invoke({"ids": [1]}) == "closed"
+    assert done == [{"ids": [1]}]
+
+
 def test_the_key_of_a_lookup_may_be_given_by_the_framework_and_is_not_shown() -> None:
     def get_order(number: Annotated[str, InjectedToolArg], part: str = "all") -> Any:
         """Looks up an order."""
