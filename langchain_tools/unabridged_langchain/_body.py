@@ -20,7 +20,7 @@ from langchain_core.tools import ToolException
 from unabridged._ambient import Boxed, Held
 from unabridged.contract import Result
 from unabridged.contract.asked import paging_in
-from unabridged.gate.arguments import Problem, by_declared_names, targets_of
+from unabridged.gate.arguments import Problem, by_declared_names, scoped, targets_of
 from unabridged.gate.boundary import arun_body, run_body
 from unabridged.gate.declare import ReadSpec, Spec, UndeclaredSpec, WriteSpec
 from unabridged.gate.presenting import Reply
@@ -32,7 +32,6 @@ from ._place import around, frame, inside, plain_turn, say_unseen, session_here,
 
 _log = logging.getLogger("unabridged.langchain")
 DEADLINE: Final = "deadline_s"
-_SCALARS: Final = (str, int, float, bool, type(None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +207,7 @@ class Body:
         final: Mapping[str, Any] = self._final(sent, given.args, given.kwargs)
         if isinstance(self.gate.spec, ReadSpec) and sent is not None:
             unsent = {*(self.injected & self.takes), self.aliases.get(self.gate.spec.key or "", self.gate.spec.key)}
-            final = {**_as_sent(sent.args, final), **{n: v for n, v in final.items() if n in unsent}}
+            final = {**_as_sent(sent.args, final), **{n: scoped(v, sent=v) for n, v in final.items() if n in unsent}}
         return self.named(final)
 
     def named(self, args: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -363,7 +362,4 @@ def told_by(output: Any, spec: Spec) -> Any:
 
 def _as_sent(sent: Mapping[str, Any], final: Mapping[str, Any]) -> Mapping[str, Any]:
     """Returns what was sent, with the values that the code gets where they are plain: defaults are no filters."""
-    return {
-        name: final[name] if name in final and isinstance(final[name], _SCALARS) else value
-        for name, value in sent.items()
-    }
+    return {name: scoped(final[name], sent=value) if name in final else value for name, value in sent.items()}

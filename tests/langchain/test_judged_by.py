@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import enum
 import json
+from datetime import date, datetime, time
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -356,3 +357,118 @@ def test_what_the_framework_gives_stands_in_the_ledger_and_in_no_message(tenant:
         assert str(tenant) not in told + more
         assert dict(s.reads[0].filters)["tenant"] == tenant
         assert str(tenant) not in read.invoke(call("list_orders", owner="ops", tenant=tenant)).content
+
+
+class Shade(enum.StrEnum):
+    DARK = "dark"
+
+
+class Rank(enum.IntEnum):
+    FIRST = 1
+
+
+def tools_by(kind: Any, written: list[Any], **filters: Any) -> list[Any]:
+    """Returns a read with one argument of a kind, and a write that relies on reads with these filters."""
+
+    def list_orders(by: Any) -> list[Any]:
+        """Lists orders."""
+        return ROWS
+
+    def archive(ids: list[int], by: Any = None) -> str:
+        """Archives orders."""
+        written.append(ids)
+        return "archived"
+
+    list_orders.__annotations__["by"] = archive.__annotations__["by"] = kind
+    return protect(
+        [StructuredTool.from_function(list_orders), StructuredTool.from_function(archive)],
+        reads={"list_orders": {"resource": "orders", "exhaustive": True}},
+        writes={"archive": [{"resource": "orders", "filters": filters}]},
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "sent", "again"),
+    [
+        (Shade, "dark", "dark"),
+        (Rank, 1, 1),
+        (list[Shade], ["dark"], ["dark"]),
+        (datetime, "2026-01-01T00:00:00+00:00", "2026-01-01T00:00:00Z"),
+        (time, "08:00", "08:00:00"),
+        (UUID, "0AF9C1DE-0000-4000-8000-000000000001", "0af9c1de-0000-4000-8000-000000000001"),
+        (set[str], ["f", "e", "d", "c", "b", "a"], ["a", "b", "c", "d", "e", "f"]),
+        (list[int], ["1", 2], [1, "2"]),
+        (dict[str, int], {"a": "1"}, {"a": 1}),
+    ],
+)
+def test_a_filter_is_one_in_whatever_form_it_was_sent(kind: Any, sent: Any, again: Any) -> None:
+    written: list[Any] = []
+    list_orders, archive, *_ = tools_by(kind, written, by=FromArgument("by"))
+    with session("one form"):
+        list_orders.invoke(call("list_orders", by=sent))
+        archive.invoke(call("archive", ids=[1], by=again))
+    assert written == [[1]]
+
+
+@pytest.mark.parametrize(
+    ("kind", "sent", "other"),
+    [
+        (Shade, "dark", "light"),
+        (datetime, "2026-01-01T00:00:00Z", "2026-01-01T00:00:00+01:00"),
+        (set[str], ["a"], ["b"]),
+    ],
+)
+def test_two_filters_are_not_one_because_they_are_of_a_kind(kind: Any, sent: Any, other: Any) -> None:
+    written: list[Any] = []
+    list_orders, archive, *_ = tools_by(str if kind is Shade else kind, written, by=FromArgument("by"))
+    with session("two forms"):
+        list_orders.invoke(call("list_orders", by=sent))
+        archive.invoke(call("archive", ids=[1], by=other))
+    assert written == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "filters", "sent"),
+    [
+        (Shade, {"by": Shade.DARK}, "dark"),
+        (Shade, {"by": "dark"}, "dark"),
+        (Rank, {"by": 1}, 1),
+        (date, {"by": date(2026, 1, 1)}, "2026-01-01"),
+        (set[str], {"by": {"a", "b"}}, ["b", "a"]),
+    ],
+)
+def test_a_filter_that_the_author_wrote_is_the_one_that_a_model_sends(
+    kind: Any, filters: dict[str, Any], sent: Any
+) -> None:
+    written: list[Any] = []
+    list_orders, archive, *_ = tools_by(kind, written, **filters)
+    with session("by the author"):
+        list_orders.invoke(call("list_orders", by=sent))
+        archive.invoke(call("archive", ids=[1], by=sent))
+    assert written == [[1]]
+
+
+@pytest.mark.parametrize(("kind", "sent"), [(Shade, "dark"), (Rank, 1)])
+def test_a_choice_that_is_a_text_or_a_number_is_the_id_that_it_stands_for(kind: Any, sent: Any) -> None:
+    written: list[Any] = []
+
+    def find_shade(shade: Any) -> Any:
+        """Finds a shade."""
+        return {"id": sent}
+
+    def drop(shades: list[Any]) -> str:
+        """Drops shades."""
+        written.append(shades)
+        return "dropped"
+
+    find_shade.__annotations__["shade"], drop.__annotations__["shades"] = kind, list[kind]
+    find, dropping, *_ = protect(
+        [StructuredTool.from_function(find_shade), StructuredTool.from_function(drop)],
+        reads={"find_shade": {"resource": "shades", "intent": "lookup", "key": "shade"}},
+        writes={"drop": {"relies_on": ["shades"], "targets": "shades"}},
+    )
+    with session("choices"):
+        found = document(find.invoke(call("find_shade", shade=sent)))
+        dropping.invoke(call("drop", shades=[sent]))
+    assert found["complete"]
+    assert written == [[kind(sent)]]

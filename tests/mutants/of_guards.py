@@ -20,6 +20,13 @@ _REPLY: Final = ("AssertionError", "Failed", "JSONDecodeError", "TypeError")
 _WHERE_NONE_ARE_SENT: Final = "test_ids_that_a_function_takes_where_none_are_sent_must_be_in_the_evidence"
 
 
+class _AnyText:
+    """Holds every kind of text and of number."""
+
+    def __contains__(self, kind: type) -> bool:
+        return issubclass(kind, str | int | float)
+
+
 def _nothing(_: Any) -> Any:
     return lambda *_args, **_kwargs: None
 
@@ -97,6 +104,19 @@ GUARDS: Final = (
     Mutant("a page under another name is a filter that nobody sees", "unabridged.gate.declare:ReadSpec._paging",
            lambda _: lambda _self, args: dict(args),
            ("tests/gate/test_declare.py::test_a_page_and_a_size_are_known_under_each_name_of_their_argument",)),
+    Mutant("a filter is another one in each form in which it is sent", "unabridged.gate.arguments:_has_one_form",
+           lambda _: lambda _value: False,
+           ("tests/langchain/test_judged_by.py::test_a_filter_is_one_in_whatever_form_it_was_sent",),
+           room="langchain"),
+    Mutant("every filter of a kind is one", "unabridged.gate.arguments:scoped",
+           lambda _: lambda value, **_sent: type(value).__name__,
+           ("tests/langchain/test_judged_by.py::test_two_filters_are_not_one_because_they_are_of_a_kind",),
+           room="langchain"),
+    Mutant("a choice that is a text is not what it stands for", "unabridged.gate.arguments:_PLAIN",
+           lambda _: _AnyText(),
+           ("tests/langchain/test_judged_by.py::"
+            "test_a_choice_that_is_a_text_or_a_number_is_the_id_that_it_stands_for",),
+           room="langchain"),
     Mutant("a tool takes no size by itself", "unabridged.contract.asked:paging_in", lambda _: lambda _args: {},
            ("tests/langchain/test_judged_by.py::test_the_size_that_a_tool_takes_by_itself_is_a_cap_too",),
            room="langchain"),

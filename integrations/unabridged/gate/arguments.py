@@ -10,7 +10,7 @@ import inspect
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from datetime import date
+from datetime import date, time, timedelta
 from decimal import Decimal
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
@@ -28,13 +28,36 @@ if TYPE_CHECKING:
 
 Problem = tuple[str, str]
 """A field and the rule that it breaks."""
+_PLAIN: Final = frozenset({str, int, float, bool, type(None)})
+_OF_ONE_FORM: Final = (str, int, float, UUID, Enum, date, time, timedelta)
 
 
 def jsonable(value: Any) -> Any:
-    """Returns a value that JSON can hold; what it cannot becomes its text."""
-    if value is None or isinstance(value, str | int | float | bool):
+    """Returns a value that JSON can hold; what it cannot becomes its text, and a choice the value behind it."""
+    if type(value) in _PLAIN:
         return value
     return to_jsonable_python(value, fallback=str, serialize_unknown=True)
+
+
+def scoped(value: Any, *, sent: Any) -> Any:
+    """Returns the value of an argument as a scope holds it: in the one form of its kind, however it was sent.
+
+    So a date is one in every spelling, a choice is its value, and a set has one order. What may mask something or fill
+    it in, such as a model, stays as it was sent; so does a decimal number, which JSON knows as a number and as a text.
+
+    Args:
+        value: what the code gets.
+        sent: what the model sent for it.
+    """
+    return whole(value) if _has_one_form(value) else sent
+
+
+def _has_one_form(value: Any) -> bool:
+    if type(value) is dict:
+        return all(map(_has_one_form, value.values()))
+    if isinstance(value, list | tuple | set | frozenset):
+        return all(map(_has_one_form, value))
+    return value is None or isinstance(value, _OF_ONE_FORM)
 
 
 def whole(value: Any) -> Any:
@@ -42,7 +65,7 @@ def whole(value: Any) -> Any:
 
     For digests only: what is bound to arguments is bound to secrets among them, too. Sets come in one order.
     """
-    if value is None or isinstance(value, str | int | float | bool):
+    if type(value) in _PLAIN:
         return value
     if type(value) is dict:
         return {name if type(name) is str else _name(name): whole(one) for name, one in value.items()}

@@ -16,7 +16,7 @@ from unabridged.contract import InvalidInput, json_equal
 from unabridged.contract.asked import is_place, is_size, may_be_all, size_in
 from unabridged.evidence import Selected, WriteIntent
 
-from .arguments import jsonable
+from .arguments import jsonable, scoped
 from .judges import check_judge
 
 if TYPE_CHECKING:
@@ -202,11 +202,15 @@ def _filled(entry: Any, args: Mapping[str, Any]) -> Any:
     if not isinstance(entry, Mapping) or not isinstance(entry.get("filters"), Mapping):
         return entry
     filters = {
-        name: jsonable(args.get(value.name)) if isinstance(value, FromArgument) else value
+        name: _given(args.get(value.name)) if isinstance(value, FromArgument) else scoped(value, sent=value)
         for name, value in entry["filters"].items()
         if not isinstance(value, FromArgument) or args.get(value.name) is not None
     }
     return {**entry, "filters": filters}
+
+
+def _given(value: Any) -> Any:
+    return scoped(value, sent=jsonable(value))
 
 
 def _kept(entry: Any) -> Any:
