@@ -56,6 +56,9 @@ class PartialReadGuard(Guardian):
 
     A refused call raises `CallRefused` before the tool runs. In an agent that ends the run, so there protected tools
     (`protect`) are the better way: for tools that carry a guard this handler only lends its session and the turns.
+
+    It sees what was sent. A size or a page that a tool takes by itself it does not see: wrap a tool that has one, and
+    declare none of its reads exhaustive here.
     """
 
     raise_error = True
