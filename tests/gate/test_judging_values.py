@@ -113,7 +113,7 @@ def test_a_whole_of_so_many_records_is_no_whole(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "value"),
     [("skip", 10), ("page_number", 2), ("nextToken", "c2"), ("startAt", 50), ("pageNo", 2), ("Page", 2),
-     ("page_index", 2), ("starting_after", "ord_9"), ("nextCursor", "c"), ("continuationToken", "t")],
+     ("page_index", 1), ("pageIndex", 2), ("starting_after", "ord_9"), ("nextCursor", "c"), ("continuationToken", "t")],
 )  # fmt: skip
 def test_a_whole_from_a_later_place_on_is_no_whole(name: str, value: Any) -> None:
     assert told(read(ROWS, {name: value}, exhaustive=True))["status"] == "unknown"

@@ -139,6 +139,8 @@ GUARDS: Final = (
     Mutant("a handler in a context hears all of the run inside", "unabridged_langchain._inside:joined_by_none",
            lambda _: lambda _inner: nullcontext(),
            (_INSIDE + "test_a_handler_in_a_context_hears_of_the_run_inside_once_and_in_outlines",), room="langchain"),
+    Mutant("an index of pages begins at 1", "unabridged.contract.asked:_PAGES", lambda right: right | {"pageindex"},
+           ("tests/gate/test_judging_values.py::test_a_whole_from_a_later_place_on_is_no_whole",)),
     Mutant("an argument may be sent under two names", "unabridged.gate.arguments:sent_twice",
            lambda _: lambda *_args, **_kwargs: [],
            ("tests/langchain/test_judged_by.py::"

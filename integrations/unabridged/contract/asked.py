@@ -34,7 +34,8 @@ def _plain(name: str) -> str:
 
 _SIZES: Final = frozenset(map(_plain, SIZES))
 _PLACES: Final = frozenset(_plain(name) for name in PLACES if name != _START_AT)
-_PAGES: Final = frozenset(map(_plain, ("page", "page_number", "page_no", "page_num", "page_index")))
+_PAGES: Final = frozenset(map(_plain, ("page", "page_number", "page_no", "page_num")))
+"""Numbers of pages: the first is 0 or 1. An index begins at 0."""
 
 
 def is_size(name: str) -> bool:
