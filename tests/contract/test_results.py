@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import enum
 import json
 import pickle
 import threading
@@ -26,6 +27,7 @@ from unabridged.contract import (
     Unknown,
     decision,
     findings,
+    id_key,
     id_set,
     merge,
     presented,
@@ -228,3 +230,18 @@ def test_a_dead_source_is_named_and_can_be_asked_again() -> None:
 
 def test_all_sources_dead_is_unavailable() -> None:
     assert merge([read(None, "RATE_LIMITED")] * 2, resource="all").status == "unavailable"
+
+
+class Colour(str, enum.Enum):  # noqa: UP042 - whose own text is not its value
+    RED = "red"
+
+
+class Rank(enum.IntEnum):
+    FIRST = 1
+
+
+def test_an_id_of_a_class_of_its_own_is_the_one_that_json_knows() -> None:
+    assert id_key(Colour.RED) == "red"
+    assert {id_key(Rank.FIRST), id_key(1.0)} == {1}
+    assert id_key(Rank.FIRST) != id_key(True)
+    assert id_key([Colour.RED]) == id_key(["red"])

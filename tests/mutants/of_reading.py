@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from enum import Enum
 from typing import Any, Final
 
 from mutants.mutating import Mutant
@@ -133,6 +134,17 @@ READING: Final = (
         killers=["tests/gate/test_judging_values.py::"
                  "test_a_date_is_no_place_in_a_list_in_whatever_spelling_its_argument_is",
                  "tests/profiles/test_scope.py::test_an_address_that_begins_with_the_first_page_is_one_of_the_whole_list"],
+    ),
+    Mutant(
+        name="a choice is sent by its name", target="unabridged.reading.query:_json_value",
+        wrong=lambda _: lambda value, *_where: value,
+        killers=["tests/reading/test_requests.py::"
+                 "test_a_choice_is_sent_and_kept_as_the_value_that_it_stands_for"],
+    ),
+    Mutant(
+        name="an id of a class of its own is another one", target="unabridged.contract.ids:id_key",
+        wrong=lambda right: lambda value: right([value] if isinstance(value, Enum) else value),
+        killers=["tests/contract/test_results.py::test_an_id_of_a_class_of_its_own_is_the_one_that_json_knows"],
     ),
     Mutant(
         name="a redirect may add to what was asked", target="unabridged.reading.exchange:Exchange._asks_the_same",

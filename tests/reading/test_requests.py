@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import json
 from typing import Any
 
@@ -63,6 +64,25 @@ def test_filters_go_into_a_body_as_json_values() -> None:
     request = script.requests[0]
     assert request.method == "POST"
     assert json.loads(request.body or b"") == {"where": {"owner": None, "tags": []}}
+
+
+class Colour(str, enum.Enum):  # noqa: UP042 - whose own text is not its value
+    RED = "red"
+
+
+class Rank(enum.IntEnum):
+    FIRST = 1
+
+
+def test_a_choice_is_sent_and_kept_as_the_value_that_it_stands_for() -> None:
+    script = ScriptedTransport([page()])
+    given = {"colour": Colour.RED, "rank": Rank.FIRST, "any": (Colour.RED, "blue"), "deep": {"in": [Colour.RED]}}
+    result = ask({}, script=script, filters=given)
+    told = [(n, v) for n, v in script.requests[0].pairs if n != "cursor"]
+    assert told == [("colour", "red"), ("rank", "1"), ("any", "red"), ("any", "blue"), ("deep", '{"in":["red"]}')]
+    kept = dict(result.scope.filters)
+    assert kept == {"colour": "red", "rank": 1, "any": ["red", "blue"], "deep": {"in": ["red"]}}
+    assert [type(kept["colour"]), type(kept["rank"])] == [str, int]
 
 
 def test_a_filter_that_cannot_be_a_header_is_refused_without_its_value() -> None:

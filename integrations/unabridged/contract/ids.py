@@ -19,12 +19,19 @@ TEXT: Final = "<text>"
 
 
 def id_key(value: Any) -> Hashable:
-    """Returns a hashable key that is equal for two ids exactly when they are equal as JSON values."""
+    """Returns a hashable key that is equal for two ids exactly when they are equal as JSON values.
+
+    A text or a number of a class of its own, such as a choice, is the text or the number that JSON knows it as.
+    """
     kind = type(value)
     if kind is str or kind is int or kind is float:
         return value  # type: ignore[no-any-return]
     if kind is bool or value is None:
         return ("json", repr(value))
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, int | float):
+        return int(value) if isinstance(value, int) else float(value)
     return ("json", json.dumps(_plain(value), sort_keys=True, separators=(",", ":"), default=str))
 
 

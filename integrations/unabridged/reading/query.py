@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from copy import deepcopy
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final, get_args
 
@@ -102,36 +101,41 @@ def _whole(value: object, *, at_least: int) -> bool:
 def _checked_filters(filters: object) -> dict[str, Any]:
     if not isinstance(filters, Mapping):
         raise InvalidInput(field="query.filters", rule="must be an object of field and value")
-    for name, value in filters.items():
+    for name in filters:
         if not isinstance(name, str) or not name or _CONTROL.search(name):
             raise InvalidInput(field="query.filters", rule="must have printable texts as names")
-        _check_json(value, f"query.filters.{printable_name(name)}", 0)
-    return deepcopy(dict(filters))
+    return {
+        str.__str__(name): _json_value(value, f"query.filters.{printable_name(name)}", 0)
+        for name, value in filters.items()
+    }
 
 
-def _check_json(value: object, where: str, depth: int) -> None:
-    """Refuses what JSON cannot hold, so that nothing is sent in a form that nobody chose."""
+def _json_value(value: object, where: str, depth: int) -> Any:
+    """Returns a copy of a value as JSON knows it: a choice that is a text or a number is that text or number.
+
+    What JSON cannot hold is refused, so that nothing is sent in a form that nobody chose.
+    """
     if depth > _MAX_DEPTH:
         raise InvalidInput(field=where, rule=f"must not be nested deeper than {_MAX_DEPTH}")
-    if value is None or isinstance(value, bool | int):
-        return
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        return int(value)
     if isinstance(value, str):
         if any("\ud800" <= c <= "\udfff" for c in value):
             raise InvalidInput(field=where, rule="must be text that UTF-8 can hold")
-    elif isinstance(value, float):
+        return str.__str__(value)
+    if isinstance(value, float):
         if not math.isfinite(value):
             raise InvalidInput(field=where, rule="must be a finite number")
-    elif isinstance(value, list | tuple):
-        for part in value:
-            _check_json(part, where, depth + 1)
-    elif isinstance(value, Mapping):
-        for name, part in value.items():
-            if not isinstance(name, str):
-                raise InvalidInput(field=where, rule="must have texts as keys")
-            _check_json(name, where, depth + 1)
-            _check_json(part, where, depth + 1)
-    else:
-        raise InvalidInput(field=where, rule="must be a JSON value: text, number, true, false, null, list or object")
+        return float(value)
+    if isinstance(value, list | tuple):
+        return [_json_value(part, where, depth + 1) for part in value]
+    if isinstance(value, Mapping):
+        if not all(isinstance(name, str) for name in value):
+            raise InvalidInput(field=where, rule="must have texts as keys")
+        return {_json_value(n, where, depth + 1): _json_value(p, where, depth + 1) for n, p in value.items()}
+    raise InvalidInput(field=where, rule="must be a JSON value: text, number, true, false, null, list or object")
 
 
 def _checked_fields(names: Sequence[str] | None) -> tuple[str, ...] | None:
