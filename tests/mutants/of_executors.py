@@ -6,6 +6,7 @@ import os
 import socket
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, Final
 
 from mutants.mutating import Mutant
@@ -73,6 +74,14 @@ def _environment_is_inherited(right: Any) -> Any:
     return lambda self: {**os.environ, **right(self)}
 
 
+def _command_ends_with_its_process(right: Any) -> Any:
+    def asked(self: Any, child: Any, data: Any) -> Any:
+        answer = right(self, child, data)
+        return ExecutorError(code="provider_retryable") if answer is None else answer
+
+    return asked
+
+
 def _process_is_let_go(_: Any) -> Any:
     def end(self: Any) -> None:
         with suppress(OSError):
@@ -118,6 +127,12 @@ EXECUTORS: Final = (
     m("a process that died did nothing", f"{_OF}.process:_lost",
       _gives(ExecutorError(code="provider_retryable", may_have_happened=False)),
       _PROCESS + "test_a_process_that_dies_in_the_midst_leaves_it_unknown_and_the_next_command_finds_another"),
+    replace(
+        m("a process that was gone before it began ends the command", f"{_OF}.process:ProcessExecutor._asked",
+          _command_ends_with_its_process,
+          _PROCESS + "test_a_process_that_died_while_it_was_idle_is_replaced[True]"),
+        errors=("ExecutorError",),
+    ),
     m("a process inherits the environment", f"{_OF}.process:_Plan.environment", _environment_is_inherited,
       _PROCESS + "test_the_environment_and_the_arguments_of_the_process_are_its_own"),
     m("anything is an answer", f"{_OF}.process:_read", _anything_is_an_answer,

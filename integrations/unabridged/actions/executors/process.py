@@ -17,6 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, NoReturn
 
+from unabridged._ambient import Boxed
 from unabridged.actions.executing import Command, Executed
 from unabridged.actions.failures import ExecutorError
 from unabridged.contract import InvalidInput, NotYetSupported
@@ -135,22 +136,32 @@ class ProcessExecutor:
         pool = self._pool
         if not pool.enter(self._timeout_s):
             return ExecutorError(code="provider_retryable")
+        held = Boxed(data)
+        del data  # it holds the command's values, and an error would show them
         try:
-            child = pool.idle() or _start(self._plan, pool)
+            idle = pool.idle()
+            answer = None if idle is None else self._asked(idle, held)
+            if answer is not None:
+                return answer
+            child = _start(self._plan, pool)
             if child is None:
                 _log.error("the process of an executor did not start; its diagnostics, if it keeps any, say why")
                 return ExecutorError(code="provider_retryable")
-            try:
-                answer, is_sound = child.ask(data, timeout_s=self._timeout_s, most=self._most)
-            except BaseException:
-                pool.drop(child)
-                raise
-            finally:
-                del data  # it holds the command's values, and an error would show them
-            (pool.keep if is_sound else pool.drop)(child)
-            return answer
+            answer = self._asked(child, held)
+            return ExecutorError(code="provider_retryable") if answer is None else answer
         finally:
             pool.leave()
+
+    def _asked(self, child: _Child, data: Boxed[bytes]) -> Any:
+        """Returns what a process answered; nothing where it was gone before it began, and so did nothing."""
+        pool = self._pool
+        try:
+            answer, is_sound = child.ask(data, timeout_s=self._timeout_s, most=self._most)
+        except BaseException:
+            pool.drop(child)
+            raise
+        (pool.keep if is_sound else pool.drop)(child)
+        return answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,11 +196,14 @@ class _Child:
         self.process = process
         self._channel = channel
 
-    def ask(self, data: bytes, *, timeout_s: float, most: int) -> tuple[Any, bool]:
-        """Returns a document or an `ExecutorError`, and whether the process is fit for another command."""
+    def ask(self, data: Boxed[bytes], *, timeout_s: float, most: int) -> tuple[Any, bool]:
+        """Returns a document or an `ExecutorError`, and whether the process is fit for another command.
+
+        The answer is nothing where the process was gone before it began the command: it was not carried out, since it
+        says that it begins before it does, and what it said can be read after its end.
+        """
         until = time.monotonic() + timeout_s
-        lost = send(self._channel, data, until=until)
-        del data
+        lost = send(self._channel, data.value, until=until)
         has_begun = False
         while lost is None:
             message = receive(self._channel, most=most + 256, until=until)
@@ -199,8 +213,9 @@ class _Child:
                 has_begun = True
             else:
                 answer = _read(message) if has_begun else None
-                return (answer, True) if answer is not None else (_lost("malformed", has_begun=True), False)
-        return _lost(lost, has_begun=has_begun), False
+                return (answer, True) if answer is not None else (_lost("malformed"), False)
+        is_gone = lost == "closed" or (lost == "broken" and self._channel.fileno() >= 0)
+        return (None if is_gone and not has_begun else _lost(lost)), False
 
     def greet(self, plan: _Plan) -> bool:
         """Tells the process what to make; returns whether it could."""
@@ -360,10 +375,8 @@ def _read(message: Mapping[str, Any]) -> Any:
     return None
 
 
-def _lost(why: Lost, *, has_begun: bool) -> ExecutorError:
-    """Returns what became of a command whose answer did not come. One that was not begun was not carried out."""
-    if why == "closed" and not has_begun:
-        return ExecutorError(code="provider_retryable")
+def _lost(why: Lost) -> ExecutorError:
+    """Returns what became of a command whose answer did not come, though it may have been begun."""
     return ExecutorError(code="timeout" if why == "timeout" else "internal", may_have_happened=True)
 
 
