@@ -165,12 +165,14 @@ def _start(
     check_host(address)
     if isinstance(found.walk, FanoutWalk) and len(found.walk.over) > 1 and "{source}" not in url.partition("#")[0]:
         raise InvalidInput(field="url", rule="must hold {source} where a fan-out has several sources")
+    how = driving or Driving()
     ask = make_ask(found, query, url=url, clock=SystemClock(), budget=budget or Budget(), headers=headers)
+    ask = replace(
+        ask, retries=BackoffRetries(), repeats_left=REPEATS, in_flight=how.in_flight, twice=how.twice
+    )  # fmt: skip
     for plan in _plans(found, ask):
         check_defaults(client, plan)
-    ask = replace(ask, retries=BackoffRetries(), repeats_left=REPEATS)
-    how = driving or Driving()
-    return Resume(ask=replace(ask, in_flight=how.in_flight, twice=how.twice), chain=Chain())
+    return Resume(ask=ask, chain=Chain())
 
 
 def _plans(profile: Profile, ask: Ask, source: str | None = None) -> Iterator[Plan]:
@@ -183,6 +185,8 @@ def _plans(profile: Profile, ask: Ask, source: str | None = None) -> Iterator[Pl
         bounds = ((send.from_, walk.parts.from_), (send.to, walk.parts.to))
         for one in (walk.count, walk.inner):
             yield plan_read(one, ask.query, url=ask.url, headers=ask.headers, source=source, bounds=bounds)
+    elif profile is ask.profile:
+        yield ask.plan
     else:
         yield plan_read(profile, ask.query, url=ask.url, headers=ask.headers, source=source)
 

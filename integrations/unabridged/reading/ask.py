@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Hashable, Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Protocol
 
 from unabridged.contract.ids import new_query_id
@@ -13,6 +14,7 @@ from unabridged.profiles.format import Profile
 
 from .observe import Kept
 from .query import Budget, Query
+from .requests import Plan, plan_read
 from .transport import Clock, Request
 from .walkers import Step, Stop
 
@@ -64,6 +66,17 @@ class Ask:
     label: str | None = None
     """The name of the whole, where this is a part of it."""
     query_id: str = field(default_factory=new_query_id)
+
+    @cached_property
+    def plan(self) -> Plan:
+        """What its requests have in common, made once.
+
+        Raises:
+            InvalidInput: the URL, a header, a filter or the page size breaks a rule.
+        """
+        return plan_read(
+            self.profile, self.query, url=self.url, headers=self.headers, source=self.source, bounds=self.bounds
+        )
 
     @property
     def name(self) -> str:

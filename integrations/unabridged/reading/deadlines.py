@@ -23,6 +23,11 @@ def until(moment: float) -> Held[float | None]:
     return Held(_deadline, moment)
 
 
+def is_in_force() -> bool:
+    """Tells whether a deadline is kept here: what runs, runs for a read or a write."""
+    return _deadline.get() is not None
+
+
 def keeps_time(client: Any) -> bool:
     """Sees to it that the connections which a client opens from now on keep the deadlines; tells whether it could.
 

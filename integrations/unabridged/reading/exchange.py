@@ -109,15 +109,18 @@ class Exchange:
     def opens(self, response: Any) -> bool:
         """Takes in the head of a response; tells whether its body may be read at all."""
         self._status = int(response.status_code)
-        self._headers = headers = tuple([(n.decode("latin-1"), v.decode("latin-1")) for n, v in response.headers.raw])
+        headers: list[tuple[str, str]] = []
         coding = length = frame = ""
-        for name, value in headers:
+        for raw_name, raw_value in response.headers.raw:
+            name, value = raw_name.decode("latin-1"), raw_value.decode("latin-1")
+            headers.append((name, value))
             if len(name) == 16 and name.lower() == "content-encoding":
                 coding = f"{coding}, {value}".strip(", ").lower()
             elif len(name) == 14 and name.lower() == "content-length":
                 length = frame = value
             elif len(name) == 17 and name.lower() == "transfer-encoding":
                 frame = value
+        self._headers = tuple(headers)
         self._is_framed = bool(frame or response.is_stream_consumed or not response.http_version.startswith("HTTP/1"))
         if coding in ("", "identity"):
             return self._most is None or not length.isdigit() or int(length[:18]) <= self._most

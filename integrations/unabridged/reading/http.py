@@ -54,7 +54,7 @@ class HttpTransport:
         if self._watched is None:
             self._watched = {} if keeps_time(client) else {"trace": watch}
         exchange = Exchange(self._lib, request, timeout_s, self._most, self._watched, self._waits)
-        with at_work(), until(exchange.until):
+        with until(exchange.until):
             return self._exchanged(client, exchange)
 
     def _exchanged(self, client: Any, exchange: Exchange) -> Response | Fault:

@@ -26,7 +26,7 @@ from .forms import CHANGED, Running, units_of
 from .observe import Kept, Observations, read_count
 from .page import Failure, Page
 from .records import Collector, MalformedRecord, RecordRules, Taken
-from .requests import CannotSend, Plan, plan_read
+from .requests import CannotSend
 from .spend import Spend
 from .transport import Fault, Request, Response
 from .walkers import Anomaly, Counted, Ended, Follow, Silent, Step, Stop, View, walk
@@ -40,9 +40,7 @@ class Loop:
 
     def __init__(self, ask: Ask, chain: Chain, spend: Spend | None = None) -> None:
         self.ask = ask
-        self.plan: Plan = plan_read(
-            ask.profile, ask.query, url=ask.url, headers=ask.headers, source=ask.source, bounds=ask.bounds
-        )
+        self.plan = ask.plan
         paging = ask.profile.paging
         if isinstance(paging, FanoutWalk | PartitionWalk | JobWalk):
             raise TypeError("a combinator is read by its own module")

@@ -149,7 +149,7 @@ class PinnedTransport:
             watched = None if keeps_time(client) else {"trace": watch}
             transport = _Sync(client, max_page_bytes=self._most)
             exchange = _Pinned(transport.lib, request, timeout_s, self._most, watched)
-            with at_work(), until(exchange.until):
+            with until(exchange.until):
                 return _told(transport.exchanged(client, exchange), exchange)
 
     async def _sent_async(self, request: PinnedRequest, timeout_s: float) -> Response | Fault | Unsent:

@@ -12,6 +12,8 @@ from typing import Final
 
 from unabridged._ambient import Held
 
+from .deadlines import is_in_force
+
 _LOGGERS: Final = (
     "httpx", "httpx2", "hpack.hpack", "hpack.table",
     *(f"{core}.{part}" for core in ("httpcore", "httpcore2") for part in
@@ -25,7 +27,7 @@ class _NoValues(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Lets every record pass; one that was logged for us says less."""
-        if _at_work.get():
+        if _at_work.get() or is_in_force():
             args = record.args if isinstance(record.args, tuple) else ()
             numbers = [one for one in args if type(one) is int]
             record.msg = " ".join(["unabridged:", str(record.msg).split(" ", 1)[0], *map(str, numbers)])
@@ -40,7 +42,7 @@ def keep_quiet() -> None:
 
 
 def at_work() -> Held[bool]:
-    """Marks what a block logs as logged for a read or a write."""
+    """Marks what a block logs as logged for a read or a write. What keeps a deadline is marked by that."""
     return Held(_at_work, True)
 
 
