@@ -81,7 +81,8 @@ class Exchange:
             if client.params:
                 self._sent = self._with_defaults(client.params.multi_items())
                 built.url = self._lib.URL(self._sent)
-            if (not asks_plainly or headers) and not any(name.lower() == "accept-encoding" for name, _ in headers):
+            is_set = any(name.lower() == "accept-encoding" for name, _ in headers) if headers else asks_plainly
+            if not is_set:
                 built.headers["accept-encoding"] = CODINGS
             return built
         headers += [("accept", "*/*"), ("accept-encoding", CODINGS)]

@@ -194,7 +194,7 @@ def _empty(*, says_more: bool) -> Stop:
 
 def _token(rules: TokenWalk, view: View) -> Follow | Stop:
     ends = rules.ends_on
-    more = _flag(view.page, rules.more_flag)
+    more = None if rules.more_flag is None else _flag(view.page, rules.more_flag)
     if "empty_page" in ends and view.raw == 0:
         return _empty(says_more=more is True)
     if more is False and "flag" in ends:
