@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Hashable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from unabridged.contract.ids import new_query_id
 from unabridged.contract.results import ReadResult
@@ -110,13 +110,13 @@ class Chain:
         return f"<Chain after {self.read_id}>"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Send:
     """Asks the driver to send a request."""
 
-    request: Request
-    timeout_s: float | None
-    ahead: tuple[Request, ...] = ()
+    request: Final[Request]
+    timeout_s: Final[float | None]
+    ahead: Final[tuple[Request, ...]] = ()
     """Requests that will follow this one; a driver that has several in flight may send them along."""
 
 

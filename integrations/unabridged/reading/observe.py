@@ -190,8 +190,9 @@ class Observations:
             self.extent = total
 
     def _size(self, page: Page) -> None:
-        used = self.page_used = used_size(page, self._profile)
         size = self._profile.size
+        used = None if size is None or size.read is None else used_size(page, self._profile)
+        self.page_used = used
         if size is not None and size.max is not None and len(page.records) > size.max:
             self.size_changed = True
         if used is not None:

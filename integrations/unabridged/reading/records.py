@@ -21,12 +21,12 @@ class MalformedRecord(Exception):
     """A record is not what the profile says, so its page is not either. Carries nothing of it."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Taken:
     """The records of one page, padding left out, and their keys; `keys` is `None` where records have no identity."""
 
-    records: list[Any]
-    keys: list[Hashable] | None
+    records: Final[list[Any]]
+    keys: Final[list[Hashable] | None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,17 +29,17 @@ from .links import MalformedLink, absolute, origin, parse_link_header, targets_o
 from .page import Page
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(unsafe_hash=True, slots=True)
 class Step:
     """Where a request starts: the value to send, the address to follow, or neither on the first page."""
 
-    value: Any = MISSING
+    value: Final[Any] = MISSING
     """A token or a key, sent as it is. Never shown."""
-    url: str | None = None
-    offset: int = 0
-    carried: tuple[Any, ...] = ()
+    url: Final[str | None] = None
+    offset: Final[int] = 0
+    carried: Final[tuple[Any, ...]] = ()
     """The latest values of responses that go back with the request, in the order of `carry`."""
-    is_opening: bool = False
+    is_opening: Final[bool] = False
     """Whether the value is the profile's own first token."""
 
     @property
