@@ -20,13 +20,6 @@ _REPLY: Final = ("AssertionError", "Failed", "JSONDecodeError", "TypeError")
 _WHERE_NONE_ARE_SENT: Final = "test_ids_that_a_function_takes_where_none_are_sent_must_be_in_the_evidence"
 
 
-class _AnyText:
-    """Holds every kind of text and of number."""
-
-    def __contains__(self, kind: type) -> bool:
-        return issubclass(kind, str | int | float)
-
-
 def _nothing(_: Any) -> Any:
     return lambda *_args, **_kwargs: None
 
@@ -112,8 +105,8 @@ GUARDS: Final = (
            lambda _: lambda value, **_sent: type(value).__name__,
            ("tests/langchain/test_judged_by.py::test_two_filters_are_not_one_because_they_are_of_a_kind",),
            room="langchain"),
-    Mutant("a choice that is a text is not what it stands for", "unabridged.gate.arguments:_PLAIN",
-           lambda _: _AnyText(),
+    Mutant("a choice that is an id is known by its name", "unabridged.gate.arguments:targets_of",
+           lambda _: lambda value: [str(each) for each in value],
            ("tests/langchain/test_judged_by.py::"
             "test_a_choice_that_is_a_text_or_a_number_is_the_id_that_it_stands_for",),
            room="langchain"),
