@@ -250,12 +250,8 @@ def make_card(
     held = [key for read in reads for key in read.ids]
     restricts = targets_arg is not None and bool(held if returned is None else returned)
     options = _options(verdict, takes_targets=targets_arg is not None, restricts=restricts)
-    touched = targets
-    if not touched and "restrict_to_returned" in options:
-        touched = held
-    digest = session.tickets.digest
-    keys = sorted({repr(id_key(_whole(value))) for value in touched or ()})
-    question = digest({"subject": subject, "targets": keys, "codes": verdict.codes, "call": call_id})
+    touched = targets or (held if "restrict_to_returned" in options else ())
+    question = _question(session, subject, verdict, touched, call_id)
     answered, until = standing(session, question)
     card = Card(
         action=printable_name(action),
@@ -268,12 +264,18 @@ def make_card(
         freshness=_freshness(reads, now),
         codes=verdict.codes,
         options=options,
-        binding=digest({"question": question, "answered": answered}),
+        binding=session.tickets.digest({"question": question, "answered": answered}),
         subject=subject,
         expires_at=until or now + timedelta(seconds=ttl_s),
         question=(question, answered),
     )
     return replace(card, seal=seal_of(session, card))
+
+
+def _question(session: Session, subject: str, verdict: Verdict, touched: Sequence[Any], call_id: str | None) -> str:
+    """Returns the digest by which a question is known: of what is asked, for which ids, why, and in which call."""
+    keys = sorted({repr(id_key(_whole(value))) for value in touched})
+    return session.tickets.digest({"subject": subject, "targets": keys, "codes": verdict.codes, "call": call_id})
 
 
 def seal_of(session: Session, card: Card) -> str:
