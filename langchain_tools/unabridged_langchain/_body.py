@@ -20,7 +20,7 @@ from langchain_core.tools import ToolException
 from unabridged._ambient import Boxed, Held
 from unabridged.contract import Result
 from unabridged.contract.asked import paging_in
-from unabridged.gate.arguments import Problem, by_declared_names, scoped, targets_of
+from unabridged.gate.arguments import Problem, by_declared_names, in_a_scope, scoped, targets_of
 from unabridged.gate.boundary import arun_body, run_body
 from unabridged.gate.declare import ReadSpec, Spec, UndeclaredSpec, WriteSpec
 from unabridged.gate.presenting import Reply
@@ -222,8 +222,7 @@ class Body:
 
     def _given(self, kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """Returns what the framework gave in the arguments of its own, as far as it can stand in a scope."""
-        given = {n: v for n, v in kwargs.items() if n in self.injected}
-        return {n: v for n, v in given.items() if isinstance(v, str | int) and not isinstance(v, bool) and v != ""}
+        return in_a_scope({n: v for n, v in kwargs.items() if n in self.injected})
 
     def _paging(self, kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """Returns the pages and sizes that a read takes, also those that no model sent."""

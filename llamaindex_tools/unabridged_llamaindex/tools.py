@@ -35,7 +35,7 @@ from unabridged.gate import (
     gate_of,
     may_return_results,
 )
-from unabridged.gate.arguments import by_declared_names
+from unabridged.gate.arguments import by_declared_names, in_a_scope
 from unabridged.gate.around import inside
 from unabridged.gate.boundary import arun_body, run_body
 from unabridged.gate.refusing import guard_failed
@@ -182,10 +182,6 @@ class Door:
         return raw if structured is None else structured
 
 
-def _in_a_scope(fixed: Mapping[str, Any]) -> dict[str, Any]:
-    return {n: v for n, v in fixed.items() if isinstance(v, str | int) and not isinstance(v, bool) and v != ""}
-
-
 def says_error(value: Any) -> bool:
     """Tells whether a returned value marks itself as failed, as an MCP result does; LlamaIndex takes it for success."""
     return getattr(value, "is_error", None) is True or getattr(value, "isError", None) is True
@@ -317,7 +313,7 @@ def protected(tool: BaseTool, spec: Spec) -> Protected:
     returns = may_return_results(real)
     door = Door(
         Gate(name, spec), parameters, *bodies, may_return_results=returns, aliases=aliases,
-        paging=parameters.paging if isinstance(spec, ReadSpec) else {}, given=_in_a_scope(parameters.fixed),
+        paging=parameters.paging if isinstance(spec, ReadSpec) else {}, given=in_a_scope(parameters.fixed),
     )  # fmt: skip
     guarded._door = door  # type: ignore[attr-defined]
     if isinstance(guarded, FunctionTool):

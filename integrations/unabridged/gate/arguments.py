@@ -94,6 +94,11 @@ def _name(name: Any) -> str:
     return name if isinstance(name, str) else str(jsonable(name))
 
 
+def in_a_scope(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns what the framework or the author gave, as far as a filter could hold it."""
+    return {n: v for n, v in given.items() if isinstance(v, str | int) and not isinstance(v, bool) and v != ""}
+
+
 def aliases_of(declared: Mapping[str, Any]) -> dict[str, str]:
     """Returns the names under which a model may send the fields of a schema, each with the field that it means.
 
