@@ -81,10 +81,9 @@ class Both:
     def on(self, n: int) -> tuple[Session, Session]:
         return self.memory, self.sql[n]
 
-    def agree(self, intent: WriteIntent, asked: list[Asked], claim: dict[str, Any]) -> None:
-        right = _said(self.memory, intent, asked, claim)
-        for found in self.sql:
-            assert _said(found, intent, asked, claim) == right
+    def said(self, intent: WriteIntent, asked: list[Asked], claim: dict[str, Any]) -> tuple[list[Any], list[list[Any]]]:
+        """Returns what the session in memory says, and what each process of the SQL ledger does."""
+        return _said(self.memory, intent, asked, claim), [_said(found, intent, asked, claim) for found in self.sql]
 
 
 def _said(found: Session, intent: WriteIntent, asked: list[Asked], claim: dict[str, Any]) -> list[Any]:
@@ -122,8 +121,10 @@ def test_a_sql_ledger_says_what_a_ledger_in_memory_says(data: st.DataObject) -> 
             _step(pair, data, data.draw(st.sampled_from(STEPS)))
             if data.draw(st.booleans()):
                 asked = [Asked(r, f) for r, f in data.draw(st.lists(scopes, max_size=1))]
-                pair.agree(data.draw(intents), asked, data.draw(claims))
-        pair.agree(data.draw(intents), [], data.draw(claims))
+                right, found = pair.said(data.draw(intents), asked, data.draw(claims))
+                assert found == [right, right]
+        right, found = pair.said(data.draw(intents), [], data.draw(claims))
+        assert found == [right, right]
 
 
 def _step(pair: Both, data: st.DataObject, step: str) -> None:
